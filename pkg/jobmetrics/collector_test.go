@@ -106,7 +106,7 @@ func running() v1alpha1.TrainingJob {
 		{Type: v1alpha1.ConditionRunning, Status: metav1.ConditionTrue},
 		{Type: v1alpha1.ConditionResumeIgnored, Status: metav1.ConditionTrue},
 		{Type: v1alpha1.ConditionPreempted, Status: metav1.ConditionFalse},
-		{Type: "OfSomebodyElse", Status: metav1.ConditionTrue},
+		{Type: "OfAnotherController", Status: metav1.ConditionTrue},
 	}
 	end, percent, goodput := at(1200), int32(25), int32(87)
 	st.Progress = &v1alpha1.ProgressStatus{

@@ -20,8 +20,8 @@ func Of(job *v1alpha1.TrainingJob) []Entry {
 	var phases []Entry
 	if len(st.Transitions) >= kept {
 		phases = append(phases, Entry{
-			Kind: Gap, Message: fmt.Sprintf("a status keeps the last %d changes of phase: earlier ones are not in "+
-				"it, and some between these may be missing", kept),
+			Kind: Gap, Message: fmt.Sprintf("the status keeps only the last %d changes of phase: earlier ones "+
+				"are missing, and some between these can be", kept),
 		})
 	}
 	for _, t := range st.Transitions {
@@ -73,7 +73,7 @@ func failure(f *v1alpha1.FailureStatus) string {
 	if f.ExitCode != nil {
 		parts = append(parts, fmt.Sprintf("exited with %d", *f.ExitCode))
 	} else {
-		parts = append(parts, "failed, with an exit code that is unknown")
+		parts = append(parts, "failed, exit code unknown")
 	}
 	return strings.Join(parts, " ")
 }
@@ -112,7 +112,7 @@ func OfRecord(r history.Record) []Entry {
 		others = append(others, Entry{Time: j.Deleted, Kind: Deleted})
 	case j.DeletedBefore != nil:
 		others = append(others, Entry{
-			Time: j.DeletedBefore, Kind: Deleted, Message: "it was deleted before this time; when exactly is unknown",
+			Time: j.DeletedBefore, Kind: Deleted, Message: "deleted before this time; the exact time is unknown",
 		})
 	}
 	return merge(phases, others)
@@ -128,7 +128,7 @@ func withGaps(phases []Entry) []Entry {
 		missing := e.Attempt == 0 || e.Attempt > attempt+1
 		if missing && !open {
 			all = append(all, Entry{
-				Kind: Gap, Message: "some changes of phase were not seen, and are no longer known",
+				Kind: Gap, Message: "some changes of phase are missing",
 			})
 		}
 		open = e.Attempt == 0

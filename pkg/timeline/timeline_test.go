@@ -119,7 +119,7 @@ func TestOfRecord(t *testing.T) {
 --:-- Checkpoint pvc://a/5 attempt=1 step=5
 12:09 Phase Queued attempt=2
 12:09 Resumed pvc://a/5 attempt=2 step=5
---:-- Gap some changes of phase were not seen, and are no longer known
+--:-- Gap some changes of phase are missing
 12:30 Phase Running attempt=7
 12:40 Deleted`
 	if diff := cmp.Diff(want, text(OfRecord(r))); diff != "" {

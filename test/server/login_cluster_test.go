@@ -170,7 +170,7 @@ func (v *visitor) inTwoTabs() {
 	second.signIn("jane", at(board+"/queues", "corp:jane"))
 	v.signIn("jane", at(jobsPage, "corp:jane"))
 	v.until(row("again"))
-	second.until(`document.querySelector('#problem').textContent.includes('You have logged in anew')`)
+	second.until(`document.querySelector('#problem').textContent.includes('You have logged in again')`)
 	second.must(second.Click("#problem a"))
 	second.until(at(board+"/queues", "corp:jane") + ` && document.querySelector('#problem').hidden`)
 }

@@ -8,7 +8,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/accountview"
 )
 
-// accounting of a cluster, of the namespaces in which the caller may list jobs.
+// accounting is the page of a cluster's accounting, for the namespaces in which the caller may list jobs.
 func (b *Board) accounting(r *http.Request) (view, error) {
 	q, err := accountview.ParseQuery(r.URL.Query())
 	if err != nil {
@@ -29,7 +29,7 @@ func (b *Board) accounting(r *http.Request) (view, error) {
 	return view{title: "Accounting", fragments: fragments, body: v.Body}, nil
 }
 
-// accountingCSV is the same as a file, by the parameters of the API.
+// accountingCSV is the accounting as a file, with the parameters of the API.
 func (b *Board) accountingCSV(w http.ResponseWriter, r *http.Request) {
 	cluster := r.PathValue("cluster")
 	in, err := accountview.ParseCSV(cluster, r.URL.Query())
@@ -47,5 +47,5 @@ func (b *Board) accountingCSV(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", "text/csv; charset=utf-8")
 	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
-	_, _ = w.Write(text) // to a browser that may be gone
+	_, _ = w.Write(text) // the browser can be gone
 }

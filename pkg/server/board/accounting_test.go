@@ -12,7 +12,7 @@ import (
 
 const mainAccounting = mainMap + "/accounting"
 
-// TestAccounting is what the API sums for the caller, for the month of the query.
+// TestAccounting: the page shows the API's sums for the month of the query.
 func TestAccounting(t *testing.T) {
 	s := newServer(t)
 	s.api.gpuSeconds = 7200
@@ -42,7 +42,7 @@ func TestAccountingUpdates(t *testing.T) {
 	}
 }
 
-// TestCSV is a file, named by its cluster and its period.
+// TestCSV: the file is named after its cluster and period.
 func TestCSV(t *testing.T) {
 	s := newServer(t)
 	asked := ".csv?by=queue,job&from=2026-10-01&to=2026-11-01&namespace=a"
@@ -59,7 +59,7 @@ func TestCSV(t *testing.T) {
 	}
 	for path, want := range map[string][]string{
 		".csv?from=today": {"query.from", "it is &#34;today&#34;", "write it as 2026-03-31"},
-		".csv?month=1":    {"query.month", "the accounting does not have it", "leave it out"},
+		".csv?month=1":    {"query.month", "the accounting has no such parameter", "leave it out"},
 	} {
 		contains(t, s.get(mainAccounting+path), http.StatusUnprocessableEntity, want...)
 	}

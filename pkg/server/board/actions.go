@@ -12,32 +12,32 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// doneWords say what was asked for, when the page is shown after it.
+// doneWords confirm an action on the page that follows it.
 var doneWords = map[string]string{
-	string(rest.Suspend): "The job was asked to suspend: it saves a checkpoint where it can, and gives " +
-		"everything back.",
-	string(rest.Resume):  "The job was asked to resume: it is queued again.",
-	string(rest.Restart): "The job was asked to restart: a new attempt begins from its last checkpoint.",
+	string(rest.Suspend): "The job is being suspended: it saves a checkpoint if it can, and releases its " +
+		"nodes and quota.",
+	string(rest.Resume):  "The job is resumed: it is queued again.",
+	string(rest.Restart): "The job is restarted: a new attempt begins from its last checkpoint.",
 	"submit":             "The job was submitted.",
-	"delete":             "The job was deleted: its ranks are being ended.",
+	"delete":             "The job was deleted: its ranks are being stopped.",
 }
 
-// button of an action. It brings along the UID, so that what is done is done to the job that was shown.
+// button of an action. Its form has the UID, so that the action applies to the job that was shown.
 type button struct {
 	Label, Href, Title string
-	// Confirm: the button leads to a page that asks again.
+	// Confirm: the button leads to a page that asks for confirmation.
 	Confirm bool
 }
 
-// jobActions is what the caller can do to a job.
+// jobActions are the actions that the caller may take on a job.
 type jobActions struct {
 	UID     string
 	Buttons []button
-	// Unknown says why it is not known what the caller may do; empty where it is.
+	// Unknown is why the rights of the caller are unknown, or empty.
 	Unknown string
 }
 
-// actions that the caller may do, and that would do something.
+// actions that the caller may take and that have an effect.
 func (b *Board) actions(r *http.Request, job *v1alpha1.TrainingJob) (fragment.Fragment, error) {
 	a := jobActions{UID: string(job.UID)}
 	at := jobPath(r)
@@ -55,7 +55,7 @@ func (b *Board) actions(r *http.Request, job *v1alpha1.TrainingJob) (fragment.Fr
 	return fragment.Render(templates, "job-actions", "actions", "job-actions", a)
 }
 
-// buttons of a job by its state, and by what may be done to it.
+// buttons of a job by its state and the caller's rights.
 func buttons(job *v1alpha1.TrainingJob, url string, change, remove bool) []button {
 	var all []button
 	if job.DeletionTimestamp != nil {
@@ -66,7 +66,7 @@ func buttons(job *v1alpha1.TrainingJob, url string, change, remove bool) []butto
 			all = append(all, button{Label: "Resume", Href: url + "/resume", Title: "queue it again"})
 		} else {
 			all = append(all,
-				button{Label: "Suspend", Href: url + "/suspend", Title: "give everything back until it is resumed"},
+				button{Label: "Suspend", Href: url + "/suspend", Title: "release nodes and quota until it is resumed"},
 				button{Label: "Restart", Href: url + "/restart", Title: "start a new attempt from a checkpoint"})
 		}
 	}
@@ -76,17 +76,17 @@ func buttons(job *v1alpha1.TrainingJob, url string, change, remove bool) []butto
 	return all
 }
 
-// uidOf the job that a form was shown for.
+// uidOf returns the UID of the job that a form was shown for.
 func uidOf(r *http.Request) (rest.IfMatch, error) {
 	uid := r.PostFormValue("uid")
 	if uid == "" {
-		return rest.IfMatch{}, problem.New(problem.Invalid, "the form does not say which job it is about",
+		return rest.IfMatch{}, problem.New(problem.Invalid, "the form has no UID of a job",
 			"use the buttons on the job's page").About("form.uid")
 	}
 	return rest.IfMatch{IfMatch: strconv.Quote(uid)}, nil
 }
 
-// act on a job.
+// act takes an action on a job.
 func (b *Board) act(w http.ResponseWriter, r *http.Request, action rest.Action) {
 	only, err := uidOf(r)
 	if err != nil {
@@ -101,7 +101,7 @@ func (b *Board) act(w http.ResponseWriter, r *http.Request, action rest.Action) 
 	b.done(w, r, string(action), out.Warning, jobURL(r)+"?done="+string(action), jobURL(r))
 }
 
-// deletion asks again.
+// deletion asks for confirmation.
 type deletion struct {
 	Namespace, Name, URL, UID string
 	Phase                     v1alpha1.Phase
@@ -139,7 +139,8 @@ func (b *Board) delete(w http.ResponseWriter, r *http.Request) {
 	b.done(w, r, "delete", out.Warning, jobs, jobs)
 }
 
-// done leads to where the change is seen. Warnings of the cluster are shown before.
+// done redirects to the page that shows the change. If the cluster returned warnings, a page with them comes
+// first.
 func (b *Board) done(w http.ResponseWriter, r *http.Request, what string, warnings []string, to, on string) {
 	if len(warnings) == 0 {
 		http.Redirect(w, r, to, http.StatusSeeOther)

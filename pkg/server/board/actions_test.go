@@ -17,7 +17,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 )
 
-// TestButtons: there is one for each action that the caller may do, and that would do something.
+// TestButtons: there is one for each action that the caller may take and that has an effect.
 func TestButtons(t *testing.T) {
 	suspended := func(job *v1alpha1.TrainingJob) { job.Spec.RunPolicy.Suspend = new(true) }
 	deleting := func(job *v1alpha1.TrainingJob) { job.DeletionTimestamp = new(metav1.NewTime(now)) }
@@ -47,7 +47,7 @@ func TestButtons(t *testing.T) {
 	}
 }
 
-// TestRightsOfButtons are asked of the API.
+// TestRightsOfButtons: the API decides about them.
 func TestRightsOfButtons(t *testing.T) {
 	s := newServer(t, newJob("a", "bert", inPhase(v1alpha1.PhaseRunning)))
 	contains(t, s.get(jobPage), http.StatusOK, `formaction="`+jobPage+`/suspend"`, `href="`+jobPage+`/delete"`)
@@ -65,7 +65,7 @@ func TestActions(t *testing.T) {
 		if got.StatusCode != http.StatusSeeOther || to != jobPage+"?done="+action {
 			t.Errorf("%s: status %d to %s", action, got.StatusCode, to)
 		}
-		contains(t, s.get(jobPage+"?done="+action), http.StatusOK, "The job was asked to "+action)
+		contains(t, s.get(jobPage+"?done="+action), http.StatusOK, doneWords[action])
 	}
 	confirm := s.get(jobPage + "/delete")
 	contains(t, confirm, http.StatusOK, "Delete a/bert?", `name="uid" value="uid-bert"`)
@@ -84,7 +84,7 @@ func TestActions(t *testing.T) {
 	contains(t, s.get(jobPage+"?colour=red"), http.StatusUnprocessableEntity, "query.colour")
 }
 
-// TestActionsAreGuarded: nothing is done by GET, nor without the UID of the job that a form was shown for.
+// TestActionsAreGuarded: no action by GET, nor without the UID of the job that a form was shown for.
 func TestActionsAreGuarded(t *testing.T) {
 	s := newServer(t, newJob("a", "bert"))
 	for _, path := range []string{"/suspend", "/resume", "/restart", "/delete"} {
@@ -98,7 +98,7 @@ func TestActionsAreGuarded(t *testing.T) {
 	}
 }
 
-// TestAnswersOfActions: what the cluster refuses or warns of is shown.
+// TestAnswersOfActions: the page shows errors and warnings of the cluster.
 func TestAnswersOfActions(t *testing.T) {
 	s := newServer(t, newJob("a", "bert"))
 	s.api.refuses = problem.New(problem.Conflict, "the job has finished: it is Failed", "create a new one")
@@ -112,7 +112,7 @@ func TestAnswersOfActions(t *testing.T) {
 
 const submitPage = "/board/clusters/main/submit"
 
-// TestSubmitForm: a form becomes a manifest, which is checked or submitted.
+// TestSubmitForm: the server makes a manifest from a form, and checks or submits it.
 func TestSubmitForm(t *testing.T) {
 	s := newServer(t, newJob("team-b", "gpt"))
 	contains(t, s.get(submitPage), http.StatusOK, `<option value="team-b">`, `<option selected>pytorch`,
@@ -157,7 +157,7 @@ spec:
 	}
 	s.api.warnings = []string{`299 - "mind the gap"`}
 	got = s.post(submitPage, append(typed, "do", "check")...)
-	contains(t, got, http.StatusOK, "would take the job as it is", "mind the gap", `value="example.com/bert:1"`,
+	contains(t, got, http.StatusOK, "would accept the job", "mind the gap", `value="example.com/bert:1"`,
 		"typed: too")
 	got = s.post(submitPage, append(typed, "do", "show")...)
 	contains(t, got, http.StatusOK, "  image: example.com/bert:1\n", `value="example.com/bert:1"`)
@@ -166,7 +166,7 @@ spec:
 	}
 }
 
-// TestSubmitErrors: the API's own errors are beside the fields that they name, and what was typed is kept.
+// TestSubmitErrors: errors of the API are next to their fields, and the form keeps what was typed.
 func TestSubmitErrors(t *testing.T) {
 	s := newServer(t)
 	s.api.refuses = problem.New(problem.Invalid, "", "").WithErrors([]problem.Error{
@@ -188,7 +188,7 @@ func TestSubmitErrors(t *testing.T) {
 	s.api.refuses = nil
 	got = s.post(submitPage, "namespace", "team-a", "workers", "four", "memory", "much", "command", "'",
 		"do", "check")
-	contains(t, got, http.StatusUnprocessableEntity, `id="e-workers"><li>&#34;four&#34; is no whole number`,
+	contains(t, got, http.StatusUnprocessableEntity, `id="e-workers"><li>&#34;four&#34; is not an integer`,
 		`id="e-memory"`, `id="e-command"`, `value="four"`)
 	contains(t, s.post(submitPage, "do", "check"), http.StatusUnprocessableEntity, `id="e-namespace"`)
 	contains(t, s.post(submitPage, "do", "dance"), http.StatusUnprocessableEntity, "form.do")
@@ -212,7 +212,7 @@ spec:
     value: "1"
 `
 
-// TestSubmitManifest: errors of a manifest have its lines; its namespace counts where none is typed.
+// TestSubmitManifest: errors of a manifest have its lines; its namespace applies if none is typed.
 func TestSubmitManifest(t *testing.T) {
 	s := newServer(t)
 	s.api.refuses = problem.New(problem.Invalid, "", "").WithErrors([]problem.Error{
@@ -226,11 +226,11 @@ func TestSubmitManifest(t *testing.T) {
 		"line 4: metadata.namespace",
 		`id="e-namespace"><li>is closed`, `value="kept"`, "  name: bert\n")
 	if strings.Contains(got.body, `id="e-workers"`) {
-		t.Error("an error of the manifest is beside the form")
+		t.Error("an error of the manifest is next to the form")
 	}
 	s.api.refuses = nil
 	got = s.post(submitPage, "manifest", manifest, "do", "check-manifest")
-	contains(t, got, http.StatusOK, "would take the job")
+	contains(t, got, http.StatusOK, "would accept the job")
 	want := []string{"create team-c ", "create team-c All"}
 	if diff := cmp.Diff(want, s.api.asked); diff != "" {
 		t.Error(diff)
@@ -240,7 +240,7 @@ func TestSubmitManifest(t *testing.T) {
 	}
 }
 
-// TestManifestsWait: the board decodes a manifest only after BeginDecoding has let it.
+// TestManifestsWait: the board decodes a manifest only after BeginDecoding.
 func TestManifestsWait(t *testing.T) {
 	s := newServer(t)
 	begun, left := 0, 0
@@ -279,7 +279,7 @@ func TestLineOf(t *testing.T) {
 	}
 }
 
-// TestFormWithoutGPUs: where no resource is known to be GPUs the form asks for none.
+// TestFormWithoutGPUs: without a GPU resource the form has no field for GPUs.
 func TestFormWithoutGPUs(t *testing.T) {
 	has := func(gpu string) bool {
 		return slices.ContainsFunc(inputs(nil, gpu), func(i input) bool { return i.Key == fieldGPUs })

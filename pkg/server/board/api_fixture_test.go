@@ -15,19 +15,19 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/rest"
 )
 
-// api is a fake of the API: its jobs, what users may do, and what was asked for.
+// api is a fake of the API: its jobs, the rights of users, and the requests.
 type api struct {
 	mu   sync.Mutex
 	jobs []*v1alpha1.TrainingJob
 	// denied are the verbs that a user may not use: "bob get".
 	denied map[string]bool
 	away   error
-	// refuses is the answer to changes; asked are those that were asked for.
+	// refuses is the answer to changes; asked are the requested ones.
 	refuses  error
 	warnings []string
 	asked    []string
 	created  []*rest.CreateInput
-	// followers are those who wait for changes.
+	// followers wait for changes.
 	followers map[chan live.Event]bool
 	follows   int
 	lists     int
@@ -41,7 +41,7 @@ func (a *api) locked(do func()) {
 	do()
 }
 
-// check what the caller may do. The caller holds the lock.
+// check the rights of the caller, who holds the lock.
 func (a *api) check(ctx context.Context, verb string) error {
 	id, known := identity.FromContext(ctx)
 	switch {
@@ -127,7 +127,7 @@ func (a *api) CreateJob(_ context.Context, in *rest.CreateInput) (*rest.CreateOu
 	return &rest.CreateOutput{Warning: warnings, Body: rest.NewJob(newJob(in.Namespace, "made"))}, err
 }
 
-// jobsLive tells of jobs, and ranksPlaced of ranks: both are called Follow.
+// jobsLive follows jobs, ranksPlaced follows ranks: both methods are called Follow.
 type (
 	jobsLive    struct{ *api }
 	ranksPlaced struct{ *api }
@@ -156,7 +156,7 @@ func (a jobsLive) Follow(string, live.Filter) (<-chan live.Event, func(), error)
 	return changes, func() { a.locked(func() { delete(a.followers, changes) }) }, nil
 }
 
-// change the jobs, and tell the followers.
+// change the jobs and notify the followers.
 func (a *api) change(edit func()) {
 	a.locked(func() {
 		edit()

@@ -24,7 +24,7 @@ import (
 // Root of all paths.
 const Root = "/board/"
 
-// Jobs are read as the context's caller; *rest.Server has them.
+// Jobs are read with the rights of the context's caller, as by *rest.Server.
 type Jobs interface {
 	Clusters(ctx context.Context) ([]rest.ClusterStatus, error)
 	VisibleJobs(ctx context.Context, cluster, namespace string) ([]*v1alpha1.TrainingJob, error)
@@ -33,42 +33,42 @@ type Jobs interface {
 	Records
 }
 
-// Reports are read as the context's caller; *rest.Server has them.
+// Reports are read with the rights of the context's caller, as by *rest.Server.
 type Reports interface {
 	Queues(ctx context.Context, in *rest.QueuesInput) (*rest.QueuesOutput, error)
 	HistoryJobs(ctx context.Context, in *rest.HistoryInput) (*rest.HistoryJobsOutput, error)
 	Accounting(ctx context.Context, in *rest.AccountingInput) (*rest.Accounting, error)
-	// AccountingCSV fills in the period that it is of.
+	// AccountingCSV sets in's period if it is empty.
 	AccountingCSV(ctx context.Context, in *rest.AccountingInput) ([]byte, error)
 }
 
-// Changes are made as the context's caller; *rest.Server has them.
+// Changes are made with the rights of the context's caller, as by *rest.Server.
 type Changes interface {
 	CreateJob(ctx context.Context, in *rest.CreateInput) (*rest.CreateOutput, error)
 	ActOnJob(ctx context.Context, action rest.Action, in *rest.ActionInput) (*rest.JobOutput, error)
 	DeleteJob(ctx context.Context, in *rest.DeleteInput) (*rest.DeleteOutput, error)
 }
 
-// Placement knows which rank is on which node; *placement.Clusters does. It asks nobody's rights:
-// placement.Of takes of it what a reader may see.
+// Placement has the nodes of ranks, as *placement.Clusters. It checks no rights: placement.Of selects what a
+// reader may see.
 type Placement interface {
 	Snapshot(cluster string) (*placement.Snapshot, error)
-	// Follow the ranks of the job of a name until closeIt is called.
+	// Follow the ranks of a job by name until closeIt is called.
 	Follow(cluster, namespace, name string) (changes <-chan struct{}, closeIt func(), err error)
 }
 
-// Live says when jobs change; *rest.Server does. It only wakes up: what is shown comes from Jobs.
+// Live notifies of changed jobs, as *rest.Server. It only wakes pages up: their content comes from Jobs.
 type Live interface {
-	// Follow the jobs of a cluster until close is called. The channel is closed when its reader does not keep
-	// up.
+	// Follow the jobs of a cluster until closeIt is called. The channel is closed if its reader lags too far
+	// behind.
 	Follow(cluster string, filter live.Filter) (changes <-chan live.Event, closeIt func(), err error)
 }
 
-// User is shown on every page.
+// User of a page, shown on it.
 type User struct {
-	// Name of the user; nobody is shown where it is empty.
+	// Name of the user; empty shows none.
 	Name string
-	// Logout is the path that ends the session by POST; empty where there is none to end.
+	// Logout is the path that ends the session by POST, or empty.
 	Logout string
 }
 
@@ -80,56 +80,56 @@ type Options struct {
 	Changes   Changes
 	Placement Placement
 	Live      Live
-	// User of a request. By default nobody is shown.
+	// User of a request. Default: none is shown.
 	User func(*http.Request) User
-	// CSRF returns the token that forms of the request's caller bring along as CSRFField. Who authenticates the
-	// request holds it to that, where a cookie alone brought it. By default there is none.
+	// CSRF returns the token that the forms of the request's caller send as CSRFField. The authentication
+	// verifies it for requests with a cookie. Default: none.
 	CSRF func(*http.Request) string
-	// BeginStream is called before a stream begins, and its error is the answer instead. By default any may.
+	// BeginStream is called before a stream begins; its error becomes the answer. Default: no limit.
 	BeginStream func(context.Context) error
-	// BeginDecoding is called before a document of some nodes is decoded, and leave when it is no longer needed.
-	// The error is the answer instead. By default any document is decoded at once.
+	// BeginDecoding is called before a document with this number of nodes is decoded, and leave after it. Its
+	// error becomes the answer. Default: no limit.
 	BeginDecoding func(ctx context.Context, nodes int) (leave func(), err error)
 	// UserKeys are the annotations and labels that name the user of a job.
 	UserKeys []string
-	// GPU is the resource that the form for new jobs calls GPUs. Without one it does not ask for any.
+	// GPU is the resource of the field GPUs in the form for new jobs. Without one the form has no such field.
 	GPU string
-	// Log of what has failed without the caller's doing.
+	// Log of server errors.
 	Log logr.Logger
-	// Registry of the metrics. By default nobody reads them.
+	// Registry of the metrics. Default: none.
 	Registry prometheus.Registerer
-	// Clock by default is the machine's.
+	// Clock. Default: the system's.
 	Clock clock.WithTicker
-	// Interval is the least time between two updates of a page; of some it is longer. Default: 1 s.
+	// Interval is the minimum time between two updates of a page; some pages have a longer one. Default: 1 s.
 	Interval time.Duration
-	// Recheck is how often a page is rendered anew though no job has changed: for rights, and for what live
-	// does not tell. Default: 5 s.
+	// Recheck is the interval at which a page is rendered without a change of jobs, to check rights and other
+	// sources. Default: 5 s.
 	Recheck time.Duration
 	// Heartbeat is the time between comments on an idle stream. Default: 15 s.
 	Heartbeat time.Duration
-	// LongestStream is when a stream ends, so that its reader authenticates anew. Default: 1 h.
+	// LongestStream is the maximum duration of a stream; the browser then authenticates again. Default: 1 h.
 	LongestStream time.Duration
 }
 
-// CSRFField of a form has the token: the field that session.CSRFField names.
+// CSRFField is the field of a form with the token, as in session.CSRFField.
 const CSRFField = "csrf"
 
-// Board serves pages. Its methods may be called from several goroutines.
+// Board serves pages. Its methods are safe for concurrent use.
 type Board struct {
 	Options
 	mux     *http.ServeMux
 	methods map[string][]string
-	// drawn are the sections of jobs' pages, drawnRanks their ranks.
+	// drawn are the sections of job pages, drawnRanks their ranks.
 	drawn, drawnRanks drawn
 	rows              *rows
 	tiles             *clusterview.Tiles
-	// followed are the ranks whose logs callers follow together.
+	// followed counts the ranks whose logs callers follow together.
 	followed followed
 	static   *static
 	metrics  *metrics
 }
 
-// New makes a Board. Its Handler expects the caller in the request's context.
+// New returns a Board. Its Handler expects the caller in the request's context.
 func New(o Options) (*Board, error) {
 	if o.Jobs == nil || o.Reports == nil || o.Changes == nil || o.Placement == nil || o.Live == nil {
 		return nil, errors.New("Jobs, Reports, Changes, Placement and Live are required")
@@ -222,13 +222,13 @@ func (b *Board) routes() {
 	b.refuseOthers()
 }
 
-// handle requests of a method.
+// handle requests with a method.
 func (b *Board) handle(method, path string, handle http.HandlerFunc) {
 	b.methods[path] = append(b.methods[path], method)
 	b.mux.HandleFunc(method+" "+path, handle)
 }
 
-// change is a route that changes something, by a form.
+// change is a route for a form that changes something.
 func (b *Board) change(path string, handle http.HandlerFunc) {
 	b.handle(http.MethodPost, path, func(w http.ResponseWriter, r *http.Request) {
 		if err := r.ParseForm(); err != nil {
@@ -240,13 +240,13 @@ func (b *Board) change(path string, handle http.HandlerFunc) {
 	})
 }
 
-// refuseOthers answers paths and methods that do not exist by a page, where the mux has plain text.
+// refuseOthers answers unknown paths and methods with a page instead of the mux's plain text.
 func (b *Board) refuseOthers() {
 	for path, methods := range b.methods {
 		slices.Sort(methods)
 		allow := strings.Join(methods, ", ")
 		b.mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
-			b.fail(w, r, problem.Newf(problem.MethodNotAllowed, "the page does not take %s", r.Method).
+			b.fail(w, r, problem.Newf(problem.MethodNotAllowed, "the page does not accept %s", r.Method).
 				WithRemedy("use one of "+allow).WithHeader("Allow", allow))
 		})
 	}
@@ -255,16 +255,16 @@ func (b *Board) refuseOthers() {
 	})
 }
 
-// ServeHTTP is http.Handler's: of Root and everything below.
+// ServeHTTP implements http.Handler for Root and all paths below.
 func (b *Board) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	setPolicy(w.Header())
 	b.mux.ServeHTTP(w, r)
 }
 
-// Open reports whether everybody may have what is at a path: it tells nothing of any cluster.
+// Open reports whether a path is public: it reveals nothing about clusters.
 func Open(path string) bool { return strings.HasPrefix(path, staticRoot) }
 
-// home leads to the default cluster.
+// home redirects to the default cluster.
 func (b *Board) home(w http.ResponseWriter, r *http.Request) {
 	clusters, err := b.Jobs.Clusters(r.Context())
 	if err == nil && len(clusters) == 0 {

@@ -17,7 +17,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/fragment"
 )
 
-// browser shows a page by its updates alone, as board.js does.
+// browser applies the updates of a page like board.js.
 type browser struct {
 	t      *testing.T
 	server *server
@@ -36,7 +36,7 @@ type browser struct {
 // event of a stream.
 type event struct{ name, id, data string }
 
-// open a page's stream in a browser that has the digest of what it shows.
+// open a page's stream in a browser that has the digest of its content.
 func (s *server) open(user, path, state string) *browser {
 	s.t.Helper()
 	b := &browser{
@@ -132,7 +132,7 @@ func (b *browser) take(e event) {
 	}
 }
 
-// rows that are shown, in their order, and the text of all.
+// shown returns the shown rows in their order, and their text.
 func (b *browser) shown(container string) (ids []string, html string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -142,14 +142,14 @@ func (b *browser) shown(container string) (ids []string, html string) {
 	return b.containers[container], html
 }
 
-// element that was sent last of an id, wherever it is.
+// element returns the last sent element of an id.
 func (b *browser) element(id string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.elements[id]
 }
 
-// patches that were sent on the connection.
+// patches sent on the connection.
 func (b *browser) patches() []fragment.Patch {
 	b.mu.Lock()
 	defer b.mu.Unlock()

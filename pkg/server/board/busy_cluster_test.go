@@ -20,7 +20,7 @@ import (
 
 var busyPictures = flag.String("busy-pictures", "", "an existing folder for pictures of a busy cluster")
 
-// busyScreens on which every page is looked at, in both themes.
+// busyScreens for every page, in both themes.
 var busyScreens = map[string]chromium.Screen{
 	"wide-light":   {Width: 1280, Height: 800},
 	"wide-dark":    {Width: 1280, Height: 800, Dark: true},
@@ -28,7 +28,7 @@ var busyScreens = map[string]chromium.Screen{
 	"narrow-dark":  {Width: 400, Height: 800, Dark: true},
 }
 
-// busyPages by what their pictures are called.
+// busyPages by the names of their pictures.
 var busyPages = map[string]string{
 	"map":        mainMap,
 	"map-gang":   mainMap + "?gang=uid-" + busyName(4) + "&node=gpu-008.rack-0.example.com",
@@ -49,7 +49,7 @@ func busyJobURL(i int) string {
 	return listview.JobURL("main", job.Namespace, job.Name)
 }
 
-// TestBusyPages: pages of a busy cluster keep nobody out, on any screen and in both themes.
+// TestBusyPages: pages of a busy cluster are accessible, on any screen and in both themes.
 func TestBusyPages(t *testing.T) {
 	s := newServer(t)
 	busy := newBusy()
@@ -88,14 +88,14 @@ func TestBusyPages(t *testing.T) {
 				v.must(p.Until(`!window.before && document.querySelectorAll('.errors').length > 0`))
 				v.look("submit-" + what)
 			}
-			if faults := p.Faults(); len(faults) > 3 { // a page that is not there, and the answers to the form
-				t.Errorf("the browser complains: %v", faults)
+			if faults := p.Faults(); len(faults) > 3 { // a missing page, and the answers to the form
+				t.Errorf("the browser reports: %v", faults)
 			}
 		})
 	}
 }
 
-// looker at pages.
+// looker opens and checks pages.
 type looker struct {
 	*chromium.Page
 	t      *testing.T
@@ -109,7 +109,7 @@ func (l *looker) must(err error) {
 	}
 }
 
-// look at the page that is open.
+// look checks the open page.
 func (l *looker) look(what string) {
 	l.t.Helper()
 	found, err := l.Hindrances(l.t.Context())
@@ -122,7 +122,7 @@ func (l *looker) look(what string) {
 	}
 }
 
-// enter something into every field of the page for new jobs.
+// enter fills every field of the page for new jobs.
 func (l *looker) enter(at string) {
 	l.t.Helper()
 	l.must(l.Open(at + mainMap + "/submit"))

@@ -19,15 +19,15 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/rest"
 )
 
-// What a busy cluster has.
+// Size of a busy cluster.
 const (
 	busyJobs  = 500
-	busyGangs = 40 // of them on the nodes
+	busyGangs = 40 // on the nodes
 	busyNodes = 100
 	busySums  = 200
 )
 
-// Names as people give them, long ones among them.
+// Realistic names, some of them long.
 var (
 	busyNamespaces = []string{"team-a", "research-language-models", "vision", "an-agency-with-a-long-name"}
 	busyQueues     = []string{"research", "production", "root.europe.language-models.pretraining", ""}
@@ -43,7 +43,7 @@ var (
 
 func nth[T any](all []T, i int) T { return all[i%len(all)] }
 
-// newBusy is the fake API of a busy cluster.
+// newBusy returns the fake API of a busy cluster.
 func newBusy() *api {
 	a := &api{}
 	for i := range busyJobs {
@@ -61,7 +61,7 @@ func newBusy() *api {
 
 func busyName(i int) string { return fmt.Sprintf("%s-%d", nth(busyModels, i), i) }
 
-// busyJob is one of many; the first of them run.
+// busyJob returns one of many jobs; the first of them run.
 func busyJob(i int) *v1alpha1.TrainingJob {
 	phase := nth(busyPhases, i)
 	if i < busyGangs {
@@ -103,7 +103,7 @@ func busyJob(i int) *v1alpha1.TrainingJob {
 	return job
 }
 
-// busyMap has nodes of 8 GPUs in racks of two kinds, on which the gangs have 16 GPUs each.
+// busyMap returns nodes of 8 GPUs in racks of two kinds; each gang has 16 GPUs.
 func busyMap(gangs []*v1alpha1.TrainingJob) []*placement.OnNode {
 	var all []*placement.OnNode
 	for n := range busyNodes {
@@ -116,7 +116,7 @@ func busyMap(gangs []*v1alpha1.TrainingJob) []*placement.OnNode {
 			on.Kind = "NVIDIA-A100-SXM4-40GB"
 		}
 		for part := range 2 {
-			g := (n*2 + part) / 4 // each gang has four halves of nodes
+			g := (n*2 + part) / 4 // each gang has four half nodes
 			if g >= len(gangs) {
 				continue
 			}
@@ -130,7 +130,7 @@ func busyMap(gangs []*v1alpha1.TrainingJob) []*placement.OnNode {
 				})
 			}
 		}
-		if n%30 == 29 { // a pod that is no rank
+		if n%30 == 29 { // a pod that is not a rank
 			on.Pods = append(on.Pods, placement.Pod{Rank: placement.Rank{GPUs: 2}})
 		}
 		all = append(all, on)
@@ -138,7 +138,7 @@ func busyMap(gangs []*v1alpha1.TrainingJob) []*placement.OnNode {
 	return all
 }
 
-// busyQuotas of four schedulers.
+// busyQuotas returns queues of four schedulers.
 func busyQuotas(jobs []*v1alpha1.TrainingJob) []queues.Queue {
 	member := func(i int) queues.Job {
 		j := jobs[i]
@@ -215,7 +215,7 @@ func busyPast(i int) history.Job {
 	return j
 }
 
-// everyError that a form can show, of each field and of others.
+// everyError that a form can show: for each field, and others.
 func everyError(gpu string) error {
 	var all []problem.Error
 	for _, in := range append(inputs(nil, gpu), input{Paths: []string{"path.namespace"}}) {

@@ -1,40 +1,39 @@
-// Package board answers one question: what do people see of their jobs in a browser, and what can they do
-// there?
+// Package board answers one question: which pages do users get in a browser, and what can they do there?
 //
 //	request ─▶ Board ─┬─ a page: render ─▶ view{frame, fragments} ─▶ HTML
-//	                  ├─ the same page, &live: wake up ─▶ render ─▶ what has changed ─▶ event
+//	                  ├─ the same page, &live: wake up ─▶ render ─▶ changed fragments ─▶ event
 //	                  ├─ an action: a form ─▶ the API's operation ─▶ redirect
-//	                  └─ static files, for everybody
+//	                  └─ static files, public
 //
-// What it shows and does is that of the API's operations (pkg/server/rest), as the caller whom the request's
-// context has. docs/board.md describes it to its users.
+// It calls the API's operations (pkg/server/rest) as the caller in the request's context. docs/board.md is
+// its user guide.
 //
-//	board.go      what a Board needs, and its routes
-//	page.go       how a page is rendered and answered; layout.go what is around it
+//	board.go      options and routes
+//	page.go       how a page is rendered and answered; layout.go is its frame
 //	stream.go     live updates
 //	problems.go   errors as pages
 //	static.go     style sheet, script and icon
-//	metrics.go    what is shown and sent, counted
-//	map.go                            where the gangs are
+//	metrics.go    counters of pages and streams
+//	map.go                            the map of nodes and gangs
 //	jobs.go, rows.go                  the list of jobs
 //	queues.go                         the queues and quotas
-//	history.go, accounting.go         what has been
-//	job.go, ranks.go, drawn.go        one job, whether it exists or has existed
-//	gone.go                           a job that is deleted while it is shown, or that there is not
-//	yaml.go, logs.go, follow.go       its manifest, and what its ranks have written
-//	actions.go                        what can be done to it
+//	history.go, accounting.go         past jobs and their cost
+//	job.go, ranks.go, drawn.go        one job, existing or past
+//	gone.go                           a job that is deleted while it is shown, or does not exist
+//	yaml.go, logs.go, follow.go       its manifest and the logs of its ranks
+//	actions.go                        actions on it
 //	submit.go, form.go                new jobs
-//	fragment/                         what is sent; pure
-//	accountview/, clusterview/, historyview/, jobview/, listview/, queueview/   what is shown; pure
-//	logview/                          what ranks have written, by an opener of their logs
+//	fragment/                         the parts of a page that are sent; pure
+//	accountview/, clusterview/, historyview/, jobview/, listview/, queueview/   the content of pages; pure
+//	logview/                          the logs of ranks, read by an opener
 //
 // Invariants:
-//   - What a caller may not see or do, the API's operations refuse: each time a page is rendered, so that a
-//     right that is taken away takes what it showed along.
-//   - A page has no script and no style in it, and loads nothing from elsewhere; the policy in its headers
+//   - The API's operations check the caller's rights each time a page is rendered, so that a revoked right
+//     removes what it showed.
+//   - A page has no inline script or style and loads nothing from other hosts; its Content-Security-Policy
 //     forbids both.
 //   - Every page works without the script.
-//   - A browser that was away is brought to what is so now: nothing is kept for it, and nothing is missed.
-//   - A page of a job is of one UID: no other that takes its name is taken for it.
+//   - A browser that reconnects gets the current state: the server keeps no state for it.
+//   - A page of a job is for one UID, never for another job of its name.
 //   - Every state is in the URL.
 package board

@@ -17,17 +17,17 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/jobview"
 )
 
-// maxDrawn parts of pages are kept: a thousand ranks have some hundred kilobytes.
+// maxDrawn parts of pages are cached: a thousand ranks have some hundred kilobytes.
 const maxDrawn = 128
 
-// Pages of jobs are drawn as of these times, so that viewers share them. A job that has finished or is gone
-// changes with what the history learns late alone.
+// Intervals to which the time of job pages is rounded, so that viewers share them. The page of a finished or
+// deleted job changes only when the history learns something late.
 const (
 	drawnEvery     = 5 * time.Second
 	drawnEveryDone = time.Minute
 )
 
-// drawnAt is the time as of which the page of a job is drawn.
+// drawnAt returns the rounded time for the page of a job.
 func drawnAt(job *history.Job, now time.Time) time.Time {
 	if job.Phase.Finished() || job.Deleted != nil || job.DeletedBefore != nil {
 		return now.Truncate(drawnEveryDone)
@@ -35,16 +35,15 @@ func drawnAt(job *history.Job, now time.Time) time.Time {
 	return now.Truncate(drawnEvery)
 }
 
-// drawn are parts of the pages of jobs, which all share who may see the same of a job. The zero one has
-// none.
+// drawn caches parts of job pages, shared by all viewers with the same rights. The zero value is empty.
 type drawn struct {
 	mu   sync.Mutex
 	kept *lru.Cache
-	// rendered counts those that were not kept.
+	// rendered counts cache misses.
 	rendered atomic.Int64
 }
 
-// drawnKey names a part of a page. Of each the last version is kept.
+// drawnKey names a part of a page. Its last version is cached.
 type drawnKey struct {
 	cluster string
 	uid     types.UID
@@ -52,14 +51,14 @@ type drawnKey struct {
 	by      jobview.Axis
 }
 
-// drawnFrom is what a part is drawn from.
+// drawnFrom is the source of a part.
 type drawnFrom int
 
 const (
 	drawnStatus drawnFrom = iota
-	// drawnRecord: the job is not asked.
+	// drawnRecord: the record alone.
 	drawnRecord
-	// drawnPods: the server's own watches are.
+	// drawnPods: the server's own watches.
 	drawnPods
 )
 
@@ -70,8 +69,8 @@ type drawnPage struct {
 	fragments []fragment.Fragment
 }
 
-// of returns the version of a part of a page. A function draws it where the last one is another, and reports
-// whether it is whole: others are not kept. Its errors are its caller's alone.
+// of returns a version of a part of a page. If the cached one differs, it calls draw, which also reports
+// whether the part is complete; incomplete ones are not cached. An error concerns this caller alone.
 func (d *drawn) of(
 	key drawnKey, version [sha256.Size]byte,
 	draw func() (part []fragment.Fragment, whole bool, err error),
@@ -107,8 +106,8 @@ func (d *drawn) page(key drawnKey) *drawnPage {
 	return p
 }
 
-// versionOf what the sections of a page are drawn from, but for samples: the record has the positions of the
-// job and of the history. The explanation and the timeline follow from them and from the time.
+// versionOf hashes the input of the sections of a page without the samples: the record has the positions of
+// the job and of the history. The explanation and the timeline follow from these and from the time.
 func versionOf(in *jobview.Input) ([sha256.Size]byte, error) {
 	record, err := json.Marshal(in.Record)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/live"
 )
 
-// now is when everything happens.
+// now is the time of all tests.
 var now = time.Date(2026, 11, 25, 12, 30, 0, 0, time.UTC)
 
 const hostile = `<img src=x onerror="alert(1)">`
@@ -98,7 +98,7 @@ func (s *server) request(ctx context.Context, method, path, user string, form ur
 	return r
 }
 
-// answer of a request, which does not follow redirects.
+// answer to a request; redirects are not followed.
 type answer struct {
 	*http.Response
 	body string
@@ -144,7 +144,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// soon lets time pass until something is so.
+// soon advances the clock until a condition holds.
 func (s *server) soon(what string, is func() bool) {
 	s.t.Helper()
 	eventually(s.t, what, func() bool {

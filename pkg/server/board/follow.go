@@ -15,10 +15,10 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// maxFollowed ranks a caller may follow together, on all pages: each is a connection to its node.
+// maxFollowed ranks that a caller can follow together, on all pages: each is a connection to its node.
 const maxFollowed = 128
 
-// followTogether streams what the ranks of a query write, in the order of time.
+// followTogether streams the logs of the ranks of a query, in order of time.
 func (b *Board) followTogether(
 	w http.ResponseWriter, r *http.Request, s *logview.Streams, logs *rest.JobLogs, q *logview.Query,
 ) error {
@@ -26,8 +26,8 @@ func (b *Board) followTogether(
 	caller, _ := identity.FromContext(r.Context())
 	leave, entered := b.followed.enter(caller.Name, len(ranks))
 	if !entered {
-		return problem.Newf(problem.TooManyRequests, "you follow the logs of many ranks already: of %d together "+
-			"at most", maxFollowed).WithRemedy("close a page of logs of all ranks").RetryAfter(10 * time.Second)
+		return problem.Newf(problem.TooManyRequests, "you already follow the logs of many ranks; the limit is %d "+
+			"in total", maxFollowed).WithRemedy("close a page of logs of all ranks").RetryAfter(10 * time.Second)
 	}
 	defer leave()
 	cluster, at := r.PathValue("cluster"), jobPath(r)
@@ -44,7 +44,8 @@ func (b *Board) followTogether(
 	}, q.Options())
 }
 
-// seenRanks of a job, as the server sees them: it tells nobody, and only says when to try to open a log.
+// seenRanks returns the ranks of a job that the server sees, with their state. It only decides when to try to
+// open a log; no user sees it.
 func (b *Board) seenRanks(cluster string, job *v1alpha1.TrainingJob) map[spec.RankRef]string {
 	snapshot, err := b.Placement.Snapshot(cluster)
 	if err != nil {
@@ -62,13 +63,13 @@ func (b *Board) seenRanks(cluster string, job *v1alpha1.TrainingJob) map[spec.Ra
 	return seen
 }
 
-// followed counts the ranks that callers follow together. The zero one has none.
+// followed counts the ranks that callers follow together. The zero value is empty.
 type followed struct {
 	mu       sync.Mutex
 	byCaller map[string]int
 }
 
-// enter so many more of a caller, where that is not too many. leave takes them back.
+// enter adds ranks of a caller unless that exceeds the limit. leave removes them.
 func (f *followed) enter(caller string, ranks int) (leave func(), entered bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -39,9 +39,9 @@ const (
 // input of the form for new jobs.
 type input struct {
 	Key, Label, Hint, Value string
-	// Paths of the API's fields that it stands for.
+	// Paths of the API's fields that it sets.
 	Paths []string
-	// Choices where only they can be chosen.
+	// Choices of a select, if any.
 	Choices []string
 	Number  bool
 	// Suggestions is the id of a list of values.
@@ -49,7 +49,7 @@ type input struct {
 	Errors      []problem.Error
 }
 
-// inputs of the form, in their order. gpu is the resource of GPUs; without one the form does not ask for any.
+// inputs of the form, in order. gpu is the resource of GPUs; without one the form has no field for them.
 func inputs(frameworks []string, gpu string) []input {
 	policy := "spec.runPolicy.schedulingPolicy."
 	all := []input{
@@ -57,23 +57,23 @@ func inputs(frameworks []string, gpu string) []input {
 		{Key: fieldFramework, Label: "Framework", Paths: []string{"spec.framework"}, Choices: frameworks},
 		{Key: fieldImage, Label: "Image", Paths: []string{"spec.image"}},
 		{Key: fieldCommand, Label: "Command", Paths: []string{"spec.command", "spec.args"},
-			Hint: "in words as a shell reads them; no shell runs it: python train.py --name 'a b'"},
+			Hint: "words with shell quoting; no shell runs it: python train.py --name 'a b'"},
 		{Key: fieldWorkers, Label: "Workers", Paths: []string{"spec.replicas"}, Number: true,
-			Hint: "ranks, which start together or not at all"},
-		{Key: fieldGPUs, Label: "GPUs of each", Paths: []string{gpuPath(gpu)},
+			Hint: "ranks; they all start together or none starts"},
+		{Key: fieldGPUs, Label: "GPUs per worker", Paths: []string{gpuPath(gpu)},
 			Number: true, Hint: gpu},
-		{Key: fieldCPU, Label: "CPU of each", Paths: []string{"spec.resources.requests.cpu"},
-			Hint: "such as 4 or 500m"},
-		{Key: fieldMemory, Label: "Memory of each", Paths: []string{"spec.resources.requests.memory"},
-			Hint: "such as 16Gi"},
+		{Key: fieldCPU, Label: "CPU per worker", Paths: []string{"spec.resources.requests.cpu"},
+			Hint: "for example 4 or 500m"},
+		{Key: fieldMemory, Label: "Memory per worker", Paths: []string{"spec.resources.requests.memory"},
+			Hint: "for example 16Gi"},
 		{Key: fieldQueue, Label: "Queue", Paths: []string{policy + "queue"}, Suggestions: "queues"},
 		{Key: fieldPriority, Label: "Priority class", Paths: []string{policy + "priorityClass"}},
 	}
 	return slices.DeleteFunc(all, func(i input) bool { return i.Key == fieldGPUs && gpu == "" })
 }
 
-// fromForm makes a manifest of what was typed. Errors are about what is no number or no command at all; the
-// rest is the API's to judge.
+// fromForm returns the manifest of a form. Its errors concern only malformed numbers and commands; the API
+// validates the rest.
 func fromForm(values url.Values, gpu string) ([]byte, []problem.Error) {
 	f := typed{values: values}
 	metadata, policy, spec := tree{}, tree{}, tree{}
@@ -94,13 +94,13 @@ func fromForm(values url.Values, gpu string) ([]byte, []problem.Error) {
 	manifest, err := yaml.Marshal(tree{
 		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "TrainingJob", "metadata": metadata, "spec": spec,
 	})
-	if err != nil { // of strings and numbers
+	if err != nil { // strings and numbers can be encoded
 		f.wrong("", err.Error(), "tell an admin")
 	}
 	return manifest, f.errors
 }
 
-// typed is what was typed into the form, with what is wrong with it.
+// typed is the content of the form, with its errors.
 type typed struct {
 	values url.Values
 	errors []problem.Error
@@ -123,7 +123,7 @@ func (f *typed) command() []string {
 func (f *typed) workers() int64 {
 	n, err := strconv.ParseInt(f.text(fieldWorkers), 10, 32)
 	if err != nil {
-		f.wrong("spec.replicas", fmt.Sprintf("%q is no whole number", f.text(fieldWorkers)),
+		f.wrong("spec.replicas", fmt.Sprintf("%q is not an integer", f.text(fieldWorkers)),
 			"give one from 1 to 10000")
 	}
 	return n
@@ -143,7 +143,7 @@ func (f *typed) resources(gpu string) tree {
 func (f *typed) quantity(key, path string) string {
 	text := f.text(key)
 	if _, err := resource.ParseQuantity(text); text != "" && err != nil {
-		f.wrong(path, fmt.Sprintf("%q is no quantity", text), "give a number, with a unit such as m or Gi")
+		f.wrong(path, fmt.Sprintf("%q is not a quantity", text), "give a number, with a unit such as m or Gi")
 	}
 	return text
 }
@@ -151,7 +151,7 @@ func (f *typed) quantity(key, path string) string {
 // gpuPath is the API's field of the form's GPUs.
 func gpuPath(gpu string) string { return "spec.resources.limits[" + gpu + "]" }
 
-// tree of a manifest, without what nothing was typed for.
+// tree of a manifest, without empty values.
 type tree map[string]any
 
 func (t tree) put(key, value string) {
@@ -175,8 +175,8 @@ func errorsOf(p *problem.Problem) []problem.Error {
 	return []problem.Error{{Field: p.Field, Detail: cmp.Or(p.Detail, p.Title), Remedy: p.Remedy}}
 }
 
-// beside puts errors to the inputs whose fields they name: the longest path counts. It returns the others.
-func beside(all []input, errs []problem.Error) (others []problem.Error) {
+// assignErrors adds errors to the inputs whose fields they name; the longest path wins. It returns the rest.
+func assignErrors(all []input, errs []problem.Error) (others []problem.Error) {
 	for _, e := range errs {
 		at, longest := -1, 0
 		for i, in := range all {
@@ -195,7 +195,7 @@ func beside(all []input, errs []problem.Error) (others []problem.Error) {
 	return others
 }
 
-// sameField returns the length of a path that a field is, or is below; else 0.
+// sameField returns the length of path if field equals it or is below it, else 0.
 func sameField(path, field string) int {
 	rest, below := strings.CutPrefix(field, path)
 	if below && (rest == "" || rest[0] == '.' || rest[0] == '[') {
@@ -234,7 +234,7 @@ func lineOf(document *goyaml.Node, field string) int {
 	return line
 }
 
-// partsOf a field: spec.resources.limits[nvidia.com/gpu] has four.
+// partsOf returns the parts of a field: spec.resources.limits[nvidia.com/gpu] has four.
 func partsOf(field string) []string {
 	var parts []string
 	for field != "" {
@@ -271,9 +271,9 @@ func (b *Board) namespaceOf(ctx context.Context, manifest []byte) (string, error
 	return of.Metadata.Namespace, nil
 }
 
-// warningTexts of headers as RFC 7234 has them.
+// warningTexts returns the texts of Warning headers (RFC 7234).
 func warningTexts(headers []string) []string {
-	parsed, _ := utilnet.ParseWarningHeaders(headers) // the API has made them
+	parsed, _ := utilnet.ParseWarningHeaders(headers) // the API wrote them
 	var all []string
 	for _, w := range parsed {
 		all = append(all, w.Text)

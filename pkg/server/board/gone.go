@@ -13,38 +13,37 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/rest"
 )
 
-// parameterUID says which job a page is about: names are used again.
+// parameterUID is the UID of a page's job, since names are used again.
 const parameterUID = "uid"
 
-// isOf reports an error where a request is about another job than the one of a UID, which has its name now.
+// isOf returns an error if the URL has another UID than the job that has the name now.
 func isOf(query url.Values, uid string) error {
 	if asked := query.Get(parameterUID); asked != "" && asked != uid {
-		return problem.New(problem.NotFound, "the job is gone, and another has its name now",
-			"look at what the history has of it").About("query." + parameterUID)
+		return problem.New(problem.NotFound, "the job is deleted, and another one has its name now",
+			"look for it in the history").About("query." + parameterUID)
 	}
 	return nil
 }
 
-// goneJob is what the pages of a job that was deleted while they were shown say.
+// goneJob is the notice for a job that was deleted while its page was shown.
 type goneJob struct {
 	Deletion
-	// Record is the page of what the history has of it; empty where it has nothing. Unknown says why it is not
-	// known whether it has something.
+	// Record is its page in the history; empty if there is none. Unknown is why that could not be read.
 	Record, Unknown string
-	// Successor is the page of the job that has its name now; empty where there is none.
+	// Successor is the page of the job that has its name now, or empty.
 	Successor string
 }
 
-// Deletion is when a job was deleted, or found gone; both are nil where that is unknown.
+// Deletion is when a job was deleted or found deleted; both are nil if unknown.
 type Deletion struct{ Deleted, DeletedBefore *time.Time }
 
-// Stamp is a time as the attribute datetime has it.
+// Stamp formats a time for the attribute datetime.
 func (Deletion) Stamp(t time.Time) string { return stamp(t) }
 
 func deletionOf(job *history.Job) Deletion { return Deletion{job.Deleted, job.DeletedBefore} }
 
-// gone is the update of a page whose job is no more: a notice. All else stays, for whoever reads it. It
-// reports whether that is what an error of the page says.
+// gone returns the update of a page whose job is deleted: a notice; the rest of the page stays for its
+// reader. It returns false if err has another cause.
 func (b *Board) gone(r *http.Request, err error) (view, bool) {
 	var p *problem.Problem
 	uid := r.URL.Query().Get(parameterUID)
@@ -56,12 +55,12 @@ func (b *Board) gone(r *http.Request, err error) (view, bool) {
 		g.Successor = jobURL(r)
 	}
 	known, err := b.Jobs.PastJobRecord(r.Context(), historyPath(cluster, uid))
-	switch said := problem.Of(err); {
+	switch p := problem.Of(err); {
 	case err == nil:
 		g.Deletion, g.Record = deletionOf(&known.Record.Job), recordLinks(cluster)(uid)
-	case said.Status != http.StatusNotFound:
-		b.log(r, said)
-		g.Unknown = said.Error()
+	case p.Status != http.StatusNotFound:
+		b.log(r, p)
+		g.Unknown = p.Error()
 	}
 	notice, err := fragment.Render(templates, "job-gone", "notice", "job-gone", g)
 	if err != nil {
@@ -71,15 +70,15 @@ func (b *Board) gone(r *http.Request, err error) (view, bool) {
 	return view{fragments: []fragment.Fragment{notice, nothing}, stays: true}, err == nil
 }
 
-// maxRecords of a name are offered.
+// maxRecords of a name that are listed.
 const maxRecords = 10
 
-// noJob is the page of a job that there is not.
+// noJob is the page of a job that does not exist.
 type noJob struct {
 	*problem.Problem
 	Namespace, Name string
 	Records         []pastRecord
-	// All is the list of the history, where it has more of them.
+	// All is the URL of the history, if it has more of them.
 	All string
 }
 
@@ -91,8 +90,8 @@ type pastRecord struct {
 	Href    string
 }
 
-// failJob answers that there is no such job, with what the history has of those that had its name, as far as
-// the caller may list them. Other errors are answered as ever.
+// failJob answers that the job does not exist, with the records of earlier jobs of its name that the caller
+// may list. It passes other errors to fail.
 func (b *Board) failJob(w http.ResponseWriter, r *http.Request, err error) {
 	p := problem.Of(err)
 	namespace, name := r.PathValue("namespace"), r.PathValue("name")
@@ -119,7 +118,7 @@ func (b *Board) failJob(w http.ResponseWriter, r *http.Request, err error) {
 	b.show(w, r, shown(p.Title, "no-job", page, p.Status), false)
 }
 
-// notice of a past job: whether it is gone.
+// pastNotice states whether a past job is deleted.
 func (b *Board) pastNotice(job *history.Job, live string) (fragment.Fragment, error) {
 	return fragment.Render(templates, "past-notice", "notice", "past-notice", struct {
 		Deletion

@@ -12,7 +12,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 )
 
-// liveOf a page: the path of its updates, and its state.
+// liveOf returns the path of a page's updates and its state.
 func (s *server) liveOf(path string) (live, state string) {
 	s.t.Helper()
 	body := s.get(path).body
@@ -22,11 +22,11 @@ func (s *server) liveOf(path string) (live, state string) {
 	return live, s.digestOf(path)
 }
 
-// remove a job, which its cluster then tells.
+// remove the jobs from the cluster.
 func (s *server) remove() { s.api.change(func() { s.api.jobs = nil }) }
 
-// TestJobIsDeletedWhileItIsShown: what is read stays, and a notice leads to the record. Nothing can be done
-// to it any more. Another job that takes its name is not taken for it.
+// TestJobIsDeletedWhileItIsShown: the page stays, and a notice links to the record. The actions are gone.
+// Another job of the name does not replace it.
 func TestJobIsDeletedWhileItIsShown(t *testing.T) {
 	for page, shows := range map[string]string{jobPage: "job", jobPage + "/yaml": "yaml"} {
 		t.Run(shows, func(t *testing.T) {
@@ -38,13 +38,13 @@ func TestJobIsDeletedWhileItIsShown(t *testing.T) {
 			b := s.open("ann", live, "")
 			eventually(t, "it is shown", b.shows(shows, "bert"))
 			s.remove()
-			s.soon("it is said", b.shows("notice", "The history does not have it."))
+			s.soon("the notice is shown", b.shows("notice", "The history does not have it."))
 			s.api.locked(func() {
 				gone := now.Add(time.Minute)
 				s.api.records = recordedBert(func(r *history.Record) { r.Job.Deleted = &gone })
 			})
 			s.soon("the record is offered", b.shows("notice",
-				`it was deleted <time datetime="2026-11-25T12:31:00Z">2026-11-25 12:31 UTC</time>. What you see`))
+				`(deleted <time datetime="2026-11-25T12:31:00Z">2026-11-25 12:31 UTC</time>). The page shows`))
 			if !b.shows("notice", `<a href="/board/clusters/main/history/uid-bert">`)() {
 				t.Error("it does not lead to the record")
 			}
@@ -71,7 +71,7 @@ func TestJobIsDeletedWhileItIsShown(t *testing.T) {
 			eventually(t, "it is connected again", func() bool { _, is := again.last(eventHello); return is })
 			s.clock.Step(time.Minute)
 			late := s.open("ann", live, state)
-			eventually(t, "a browser that was away is told", late.shows("notice", "Another job has its name"))
+			eventually(t, "a reconnected browser gets the notice", late.shows("notice", "Another job has its name"))
 			if n := len(again.patches()); n != 0 {
 				t.Errorf("a browser that knew is sent %d patches", n)
 			}
@@ -82,8 +82,8 @@ func TestJobIsDeletedWhileItIsShown(t *testing.T) {
 	}
 }
 
-// TestGoneJobIsGuarded: who may not get jobs of the namespace any more sees nothing of it, and where the
-// history is away that is said.
+// TestGoneJobIsGuarded: users who may no longer get jobs of the namespace see nothing of it. If the history
+// is unavailable the page states that.
 func TestGoneJobIsGuarded(t *testing.T) {
 	s := newServer(t, newJob("a", "bert", trains(500, "1.25")))
 	s.api.records = recordedBert()
@@ -91,7 +91,7 @@ func TestGoneJobIsGuarded(t *testing.T) {
 	b := s.open("ann", live, state)
 	s.api.locked(func() { s.api.unread = problem.New(problem.Unavailable, "the history is away", "ask again") })
 	s.remove()
-	s.soon("it is not known", b.shows("notice", "the history has it is not known now: the history is away"))
+	s.soon("it is not known", b.shows("notice", "The history cannot be read now: the history is away"))
 	s.api.locked(func() { s.api.denied["ann get"] = true })
 	s.soon("it is over", b.isOver)
 	if _, html := b.shown("notice"); html != "" || !b.patches()[len(b.patches())-1].All {
@@ -99,30 +99,30 @@ func TestGoneJobIsGuarded(t *testing.T) {
 	}
 }
 
-// TestNoJobHasRecords: the page of a job that there is not offers what the history has of its name, to who
-// may list that.
+// TestNoJobHasRecords: the page of a job that does not exist lists the records of its name, for users who may
+// list jobs.
 func TestNoJobHasRecords(t *testing.T) {
 	s := newHistoryServer(t)
 	gpt := strings.ReplaceAll(jobPage, "bert", "gpt")
 	for _, path := range []string{gpt, gpt + "/logs", gpt + "/yaml", gpt + "/delete"} {
 		got := s.get(path)
-		contains(t, got, http.StatusNotFound, "there is no job gpt", "What the history has of a/gpt",
-			`<a href="/board/clusters/main/history/uid-gpt">The job of <time datetime="2026-11-25T11:30:00Z">`,
+		contains(t, got, http.StatusNotFound, "there is no job gpt", "Earlier jobs named a/gpt",
+			`<a href="/board/clusters/main/history/uid-gpt">Created <time datetime="2026-11-25T11:30:00Z">`,
 			", Succeeded, deleted <time", `href="/board/clusters/main/history?name=gpt&amp;namespace=a"`)
 		lacks(t, got, "uid-bert", "data-live")
 		fragmenttest.Document(t, got.body)
 	}
 	s.api.jobs = append(s.api.jobs, newJob("a", "bert"))
 	got := s.get(jobPage + "?uid=uid-older")
-	contains(t, got, http.StatusNotFound, "another has its name now", "which exists as far as is known")
-	contains(t, s.get(jobPage+"/yaml?uid=uid-older"), http.StatusNotFound, "another has its name now")
+	contains(t, got, http.StatusNotFound, "another one has its name now", "exists as far as known")
+	contains(t, s.get(jobPage+"/yaml?uid=uid-older"), http.StatusNotFound, "another one has its name now")
 	contains(t, s.get(jobPage+"?uid=uid-bert"), http.StatusOK, `id="job-header"`)
-	lacks(t, s.get(strings.ReplaceAll(jobPage, "bert", "none")), "What the history has")
+	lacks(t, s.get(strings.ReplaceAll(jobPage, "bert", "none")), "Earlier jobs named")
 
 	program := s.request(t.Context(), http.MethodGet, gpt, "ann", nil)
 	program.Header.Set("Accept", "application/json")
 	if got := s.send(program); got.Header.Get("Content-Type") != problem.MediaType {
-		t.Errorf("a program is told %s", got.body)
+		t.Errorf("a program gets %s", got.body)
 	}
 	s.api.denied["ann list"] = true
 	got = s.get(gpt)
@@ -130,7 +130,7 @@ func TestNoJobHasRecords(t *testing.T) {
 	lacks(t, got, "uid-gpt")
 }
 
-// TestPastJobFollows what the history learns, though no cluster tells of it.
+// TestPastJobFollows: the page follows the history, without events of a cluster.
 func TestPastJobFollows(t *testing.T) {
 	s := newServer(t)
 	s.api.records = recordedBert()
@@ -144,7 +144,7 @@ func TestPastJobFollows(t *testing.T) {
 		s.api.records = recordedBert(func(r *history.Record) { r.Job.Deleted, r.Job.Message = &gone, "it is over" })
 	})
 	from := s.clock.Now()
-	s.soon("it is shown", b.shows("notice", "The job is gone: it was deleted"))
+	s.soon("it is shown", b.shows("notice", "The job is deleted (deleted"))
 	if took := s.clock.Since(from); took > 20*time.Second {
 		t.Errorf("that takes %v", took)
 	}

@@ -7,7 +7,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/historyview"
 )
 
-// history lists the jobs that have existed, of the namespaces in which the caller may list jobs.
+// history lists past and present jobs of the namespaces in which the caller may list jobs.
 func (b *Board) history(r *http.Request) (view, error) {
 	q, err := historyview.ParseQuery(r.URL.Query())
 	if err != nil {
@@ -29,7 +29,7 @@ func (b *Board) history(r *http.Request) (view, error) {
 	return view{title: "History", fragments: fragments, body: v.Body}, nil
 }
 
-// recordLinks are the paths of the pages of what is known of a cluster's jobs.
+// recordLinks returns the paths of the records of a cluster's jobs.
 func recordLinks(cluster string) func(uid string) string {
 	return func(uid string) string {
 		return clusterURL(cluster) + "/history/" + url.PathEscape(uid)

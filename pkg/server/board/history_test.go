@@ -28,8 +28,7 @@ func newHistoryServer(t *testing.T) *server {
 	return s
 }
 
-// TestHistory has the jobs that the API tells the caller. One that exists leads to its page, and one that is
-// gone to what the history has of it.
+// TestHistory: an existing job links to its page, a deleted one to its record.
 func TestHistory(t *testing.T) {
 	s := newHistoryServer(t)
 	got := s.get(mainHistory + "?namespace=a&user=ann&phase=Succeeded,Failed")
@@ -67,7 +66,7 @@ func TestHistoryUpdates(t *testing.T) {
 	}
 }
 
-// TestRecordLinks lead to records.
+// TestRecordLinks: the links lead to records.
 func TestRecordLinks(t *testing.T) {
 	s := newHistoryServer(t)
 	contains(t, s.get(mainHistory), http.StatusOK, `<a href="/board/clusters/main/history/uid-gpt">gpt</a>`)

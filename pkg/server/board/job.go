@@ -21,7 +21,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/rest"
 )
 
-// Records are read as the context's caller; *rest.Server has them.
+// Records are read with the rights of the context's caller, as by *rest.Server.
 type Records interface {
 	JobRecord(ctx context.Context, in *rest.JobPath) (*rest.JobRecord, error)
 	PastJobRecord(ctx context.Context, in *rest.HistoryPath) (*rest.JobRecord, error)
@@ -39,7 +39,7 @@ func jobPath(r *http.Request) rest.JobPath {
 	}
 }
 
-// queryOf a request has the parameters of a page alone. Others are an error.
+// queryOf returns the parameters of a request. Unknown ones are an error.
 func queryOf(r *http.Request, known ...string) (url.Values, error) {
 	query := r.URL.Query()
 	for _, name := range slices.Sorted(maps.Keys(query)) {
@@ -50,7 +50,7 @@ func queryOf(r *http.Request, known ...string) (url.Values, error) {
 	return query, nil
 }
 
-// parameterAxis says what curves are drawn by.
+// parameterAxis is the x-axis of curves.
 const parameterAxis = "x"
 
 func axisOf(query url.Values) (jobview.Axis, error) {
@@ -65,10 +65,10 @@ func axisOf(query url.Values) (jobview.Axis, error) {
 	}
 }
 
-// jobFrame is what does not change on the page of a job.
+// jobFrame is the static part of a job's page.
 type jobFrame struct {
 	Namespace, Name, URL string
-	// Done is what was asked for just now; empty for nothing.
+	// Done is the action that was just requested, or empty.
 	Done            string
 	CSRFField, CSRF string
 	fragments       []fragment.Fragment
@@ -77,7 +77,7 @@ type jobFrame struct {
 // Contents of a container.
 func (f jobFrame) Contents(in string) template.HTML { return fragment.Contents(f.fragments, in) }
 
-// job is the page of one.
+// job is the page of one job.
 func (b *Board) job(r *http.Request) (view, error) {
 	query, err := queryOf(r, "done", parameterAxis, parameterUID)
 	if err != nil {
@@ -89,7 +89,7 @@ func (b *Board) job(r *http.Request) (view, error) {
 	}
 	f := jobFrame{URL: jobURL(r), CSRFField: CSRFField, CSRF: b.CSRF(r), Done: query.Get("done")}
 	if _, known := doneWords[f.Done]; f.Done != "" && !known {
-		return view{}, parameters.Invalid("done", "nothing is called so", "leave it out")
+		return view{}, parameters.Invalid("done", "there is no such action", "leave it out")
 	}
 	f.Done = doneWords[f.Done]
 	at := jobPath(r)
@@ -122,7 +122,7 @@ func (b *Board) job(r *http.Request) (view, error) {
 	}, nil
 }
 
-// pastJob is the page of a job from its record alone.
+// pastJob is the page of a job from its record.
 func (b *Board) pastJob(r *http.Request) (view, error) {
 	query, err := queryOf(r, parameterAxis)
 	if err != nil {
@@ -157,7 +157,7 @@ func historyPath(cluster, uid string) *rest.HistoryPath {
 	return &rest.HistoryPath{ClusterPath: rest.ClusterPath{Cluster: cluster}, UID: uid}
 }
 
-// sections of a job's page, which all who may see the job share. Nothing in them depends on who asks.
+// sections of a job's page, shared by all who may see the job. They do not depend on the caller.
 func (b *Board) sections(
 	r *http.Request, known *rest.JobRecord, by jobview.Axis, page string,
 ) ([]fragment.Fragment, error) {
@@ -181,7 +181,7 @@ func (b *Board) sections(
 	})
 }
 
-// inputOf the page of a job, without the samples that the history has.
+// inputOf the page of a job, without the samples of the history.
 func (b *Board) inputOf(known *rest.JobRecord, by jobview.Axis, page string) jobview.Input {
 	job := &known.Record.Job
 	in := jobview.Input{
@@ -198,16 +198,16 @@ func (b *Board) inputOf(known *rest.JobRecord, by jobview.Axis, page string) job
 	}
 	switch {
 	case known.Unread != nil:
-		in.Notes = append(in.Notes, "The history cannot be read now: this is what the job's status tells. "+
+		in.Notes = append(in.Notes, "The history cannot be read now: the page shows only the job's status. "+
 			"Earlier attempts, their samples and their cost may be missing.")
 	case !known.Recorded:
-		in.Notes = append(in.Notes, "The history does not know the job yet: this is what its status tells.")
+		in.Notes = append(in.Notes, "The history does not have the job yet: the page shows only its status.")
 	}
 	return in
 }
 
-// addSamples that the history has to those of the record. Where they cannot be read the page says so, and is
-// not whole.
+// addSamples adds the samples of the history to those of the record. If they cannot be read, the page has a
+// note and is incomplete.
 func (b *Board) addSamples(
 	r *http.Request, known *rest.JobRecord, in *jobview.Input,
 ) (whole bool, err error) {
@@ -223,7 +223,7 @@ func (b *Board) addSamples(
 	case err != nil:
 		p := problem.Of(err)
 		b.log(r, p)
-		in.Notes = append(in.Notes, "What its trainer reported earlier cannot be read now: "+p.Error()+".")
+		in.Notes = append(in.Notes, "Earlier reports of the trainer cannot be read now: "+p.Error()+".")
 		return false, nil
 	}
 	if reported.Since > 0 {
@@ -236,7 +236,7 @@ func (b *Board) addSamples(
 	return true, nil
 }
 
-// may reports whether the caller may do something to a job.
+// may reports whether the caller may use a verb on a job.
 func (b *Board) may(ctx context.Context, at rest.JobPath, verb string) (bool, error) {
 	return b.Jobs.May(ctx, at.Cluster, authorizationv1.ResourceAttributes{
 		Verb: verb, Group: v1alpha1.GroupVersion.Group, Version: v1alpha1.GroupVersion.Version,

@@ -21,18 +21,18 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// keptRecords are what the fake's history has.
+// keptRecords are the content of the fake's history.
 type keptRecords struct {
 	records map[types.UID]history.Record
 	samples []history.Sample
-	first   int32 // attempt whose samples are read; 0 for all
-	// unread and unsampled are why it cannot be read.
+	first   int32 // attempt of the first read sample; 0 for all
+	// unread and unsampled are errors of reading it.
 	unread, unsampled error
 	// logs by rank ("Worker 0"); a rank without one has no pod.
 	logs map[string]*pod
-	// since is what the last log was read from.
+	// since is the position from which the last log was read.
 	since time.Time
-	// jobLogs counts how often the job of logs was read; sampled, how often its samples were.
+	// jobLogs counts reads of the job of logs; sampled counts reads of its samples.
 	jobLogs, sampled int
 }
 
@@ -62,7 +62,7 @@ func (a *api) JobRecord(ctx context.Context, in *rest.JobPath) (*rest.JobRecord,
 // recorded job of a UID that the caller may get.
 func (a *api) recorded(ctx context.Context, in *rest.HistoryPath) (history.Record, error) {
 	r, has := a.records[types.UID(in.UID)]
-	for _, job := range a.past { // those of the list, of which nothing else is known
+	for _, job := range a.past { // jobs of the list without a record
 		if !has && job.UID == types.UID(in.UID) {
 			r, has = history.Record{Job: job}, true
 		}
@@ -106,7 +106,7 @@ type pod struct {
 	mu    sync.Mutex
 	text  string
 	ended bool
-	wrote chan struct{} // closed and made anew with every write
+	wrote chan struct{} // closed and replaced with every write
 }
 
 func newPod(lines ...string) *pod {
@@ -135,7 +135,7 @@ func (p *pod) end() {
 	p.wrote = make(chan struct{})
 }
 
-// podLog is read up to its end, or for ever.
+// podLog is read up to its end, or without end.
 type podLog struct {
 	ctx    context.Context
 	pod    *pod

@@ -24,7 +24,7 @@ import (
 
 const pastPage = "/board/clusters/main/history/uid-bert"
 
-// waits for GPUs that others have.
+// waits sets a job that waits for GPUs.
 func waits(job *v1alpha1.TrainingJob) {
 	job.Status = v1alpha1.TrainingJobStatus{
 		Phase: v1alpha1.PhaseQueued, Attempt: 1, GPUs: 8, Scheduling: &v1alpha1.SchedulingStatus{
@@ -40,7 +40,7 @@ func waits(job *v1alpha1.TrainingJob) {
 	}
 }
 
-// trains in its second attempt.
+// trains sets a job in its second attempt.
 func trains(step int64, loss string) func(*v1alpha1.TrainingJob) {
 	return func(job *v1alpha1.TrainingJob) {
 		job.Spec.Framework, job.Spec.Replicas = v1alpha1.FrameworkPyTorch, new(int32(2))
@@ -60,7 +60,7 @@ func trains(step int64, loss string) func(*v1alpha1.TrainingJob) {
 	}
 }
 
-// recordedBert is what the history has of the job bert: its first attempt, which its status tells nothing of.
+// recordedBert is the record of the job bert: its first attempt, which its status does not have.
 func recordedBert(edit ...func(*history.Record)) map[types.UID]history.Record {
 	r := history.Record{
 		Job: history.Job{
@@ -90,7 +90,7 @@ func reported(attempt int32, step int64, loss string) history.Sample {
 	}
 }
 
-// lacks reports an error for each part that is in a page.
+// lacks reports an error for each part that a page contains.
 func lacks(t *testing.T, a answer, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
@@ -100,20 +100,20 @@ func lacks(t *testing.T, a answer, parts ...string) {
 	}
 }
 
-// TestWaitingJob: the page says why, with the arithmetic, and what the history does not know yet.
+// TestWaitingJob: the page shows the reason with its numbers, and that the history does not have the job.
 func TestWaitingJob(t *testing.T) {
 	s := newServer(t, newJob("a", "bert", waits))
 	got := s.get(jobPage)
 	contains(t, got, http.StatusOK, `id="job" data-fragments`, "the queue has 3 GPUs left",
-		"<td>8</td><td>3</td>", ">5</td>", "No progress has been reported", `formaction="`+jobPage+`/suspend"`,
-		`href="`+jobPage+`/logs"`, `href="`+jobPage+`/yaml"`, "The history does not know the job yet")
+		"<td>8</td><td>3</td>", ">5</td>", "No progress was reported", `formaction="`+jobPage+`/suspend"`,
+		`href="`+jobPage+`/logs"`, `href="`+jobPage+`/yaml"`, "The history does not have the job yet")
 	fragmenttest.Document(t, got.body)
 	if s.api.sampled != 0 {
 		t.Error("samples are read of a job that is not recorded")
 	}
 }
 
-// TestRunningJob: what the history has and what the status says are one page.
+// TestRunningJob: the page combines the history and the status.
 func TestRunningJob(t *testing.T) {
 	s := newServer(t, newJob("a", "bert", trains(500, "1.25")))
 	s.api.records = recordedBert()
@@ -122,7 +122,7 @@ func TestRunningJob(t *testing.T) {
 	contains(t, got, http.StatusOK, `<progress max="100" value="50"`, "step 500 of 1", "ada@example.com",
 		"attempt 1 running", ">#2</text>", "loss by step: 4 values of 2 attempts, at first 4.5, at last 1.25",
 		"EUR", `href="`+jobPage+`?x=time"`, `href="/board/clusters/main/jobs?namespace=a"`)
-	lacks(t, got, "history does not know", "history cannot be read")
+	lacks(t, got, "history does not have", "history cannot be read")
 	contains(t, s.get(jobPage+"?x=time"), http.StatusOK, `href="`+jobPage+`?x=step"`, "loss by")
 	contains(t, s.get(jobPage+"?x=colour"), http.StatusUnprocessableEntity, "query.x", "use step or time")
 	s.api.first = 2
@@ -130,7 +130,7 @@ func TestRunningJob(t *testing.T) {
 	contains(t, s.get(jobPage), http.StatusOK, "The curves begin with attempt 2")
 }
 
-// TestHistoryAway: the live part of the page is there, and what is missing is said.
+// TestHistoryAway: the page shows the status and notes what is missing.
 func TestHistoryAway(t *testing.T) {
 	s := newServer(t, newJob("a", "bert", trains(500, "1.25")))
 	s.api.records = recordedBert()
@@ -142,14 +142,13 @@ func TestHistoryAway(t *testing.T) {
 	contains(t, s.get(pastPage), http.StatusServiceUnavailable, "the history cannot be read")
 	s.api.unread, s.api.unsampled = nil, errors.New("disk is away")
 	got = s.get(jobPage)
-	contains(t, got, http.StatusOK, "attempt 1 running", "What its trainer reported earlier cannot be read now")
+	contains(t, got, http.StatusOK, "attempt 1 running", "Earlier reports of the trainer cannot be read now")
 	lacks(t, got, "disk is away")
 	s.api.unsampled = nil
 	lacks(t, s.get(jobPage), "cannot be read now")
 }
 
-// TestPastJob: the page of a job that is gone is its record, and since when it is gone. It has nothing that
-// cannot be done any more.
+// TestPastJob: the page of a deleted job is its record with the time of deletion. It has no actions.
 func TestPastJob(t *testing.T) {
 	s := newServer(t)
 	s.api.samples = []history.Sample{reported(1, 100, "4.5"), reported(1, 200, "3.5")}
@@ -159,15 +158,15 @@ func TestPastJob(t *testing.T) {
 		says string
 	}{
 		"deleted": {func(r *history.Record) { r.Job.Deleted = &gone },
-			`it was deleted <time datetime="2026-11-25T12:25:00Z">`},
-		"found gone": {func(r *history.Record) { r.Job.DeletedBefore = &gone }, "and when it was is unknown"},
+			`(deleted <time datetime="2026-11-25T12:25:00Z">`},
+		"found deleted": {func(r *history.Record) { r.Job.DeletedBefore = &gone }, "the exact time is unknown"},
 		"there still": {func(*history.Record) {},
-			`The job exists, as far as is known: <a href="` + jobPage + `?uid=uid-bert">`},
+			`The job exists, as far as known: <a href="` + jobPage + `?uid=uid-bert">`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s.api.records = recordedBert(tt.edit)
 			got := s.get(pastPage)
-			contains(t, got, http.StatusOK, tt.says, "What was last said of it", "it trained", ">#1</text>",
+			contains(t, got, http.StatusOK, tt.says, "Last known state", "it trained", ">#1</text>",
 				"loss by step: 2 values", `href="`+pastPage+`?x=time"`)
 			lacks(t, got, "/suspend", "/delete", "/logs", "/yaml")
 			fragmenttest.Document(t, got.body)
@@ -177,7 +176,7 @@ func TestPastJob(t *testing.T) {
 	contains(t, s.get(pastPage+"?done=x"), http.StatusUnprocessableEntity, "query.done")
 }
 
-// TestNoJob: what there is not, and what the caller may not see, are pages that say so.
+// TestNoJob: jobs that do not exist or that the caller may not see are error pages.
 func TestNoJob(t *testing.T) {
 	s := newServer(t, newJob("a", "bert", trains(1, "1")))
 	s.api.records = recordedBert()
@@ -198,7 +197,7 @@ func TestNoJob(t *testing.T) {
 	}
 }
 
-// TestHostileRecord: what a job of the past is called, and what was reported of it, stay text.
+// TestHostileRecord: text of a record is escaped.
 func TestHostileRecord(t *testing.T) {
 	s := newServer(t)
 	s.api.records = recordedBert(func(r *history.Record) {
@@ -215,8 +214,8 @@ func TestHostileRecord(t *testing.T) {
 	fragmenttest.Document(t, got.body)
 }
 
-// TestOnlyChangedSectionsAreSent: of the page of a job what has changed, and of time that passes only what
-// moves with it.
+// TestOnlyChangedSectionsAreSent: a change sends only its section; passing time sends only what depends on
+// it.
 func TestOnlyChangedSectionsAreSent(t *testing.T) {
 	s := newServer(t, newJob("a", "bert", waits))
 	s.api.records = recordedBert()
@@ -248,7 +247,7 @@ func TestOnlyChangedSectionsAreSent(t *testing.T) {
 	}
 }
 
-// TestButtonsFollowRights: a right that is taken away takes its button along, of a page that others share.
+// TestButtonsFollowRights: a revoked right removes its button from a page that others share.
 func TestButtonsFollowRights(t *testing.T) {
 	s := newServer(t, newJob("a", "bert", trains(500, "1.25")))
 	ann, bob := s.open("ann", jobPage, ""), s.open("bob", jobPage, "")
@@ -262,7 +261,7 @@ func TestButtonsFollowRights(t *testing.T) {
 	}
 }
 
-// TestViewersShareDrawing: a page is drawn once for all who see it, and anew when it is another.
+// TestViewersShareDrawing: a page is drawn once for all viewers, and again when it changes.
 func TestViewersShareDrawing(t *testing.T) {
 	s := newServer(t, newJob("a", "bert", trains(500, "1.25")))
 	s.api.records = recordedBert()
@@ -287,7 +286,7 @@ func TestViewersShareDrawing(t *testing.T) {
 		}
 	}
 	if ranks() != 2 {
-		t.Errorf("ranks are drawn %d times, want anew with the job alone", ranks())
+		t.Errorf("ranks are drawn %d times, want one more with the job alone", ranks())
 	}
 	before := drawn()
 	s.get(jobPage + "?x=time")
@@ -297,7 +296,7 @@ func TestViewersShareDrawing(t *testing.T) {
 	}
 }
 
-// TestDrawingFailsAlone: the reader who leaves while a page is drawn takes nobody along.
+// TestDrawingFailsAlone: a reader who leaves while a page is drawn does not affect others.
 func TestDrawingFailsAlone(t *testing.T) {
 	s := newServer(t, newJob("a", "bert", trains(500, "1.25")))
 	s.api.records = recordedBert()
@@ -315,7 +314,7 @@ func TestDrawingFailsAlone(t *testing.T) {
 	contains(t, s.get(jobPage), http.StatusOK, "loss by step: 2 values")
 }
 
-// TestDrawnAt: pages of jobs that go on are of whole steps of five seconds, others of whole minutes.
+// TestDrawnAt: pages of running jobs are drawn for steps of five seconds, others for minutes.
 func TestDrawnAt(t *testing.T) {
 	at := now.Add(59 * time.Second)
 	got := []time.Time{

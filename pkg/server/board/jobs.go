@@ -8,7 +8,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/listview"
 )
 
-// jobs of a cluster that the caller may list.
+// jobs lists a cluster's jobs that the caller may list.
 func (b *Board) jobs(r *http.Request) (view, error) {
 	q, err := listview.ParseQuery(r.URL.Query())
 	if err != nil {

@@ -31,22 +31,22 @@ type link struct {
 	Current    bool
 }
 
-// layout is what is around every page.
+// layout is the frame of every page.
 type layout struct {
 	Title string
 	board *Board
-	// Build is the hash of the static files: a page of another version says so.
+	// Build is the hash of the static files: a page of another version shows a notice.
 	Build string
-	// Reader is a digest of who reads the page, in which session: a page whose updates are another reader's
-	// says so.
+	// Reader is a digest of the user and the session: a page that gets another reader's updates shows a
+	// notice.
 	Reader   string
 	User     User
 	CSRF     string
 	Clusters []link
 	Menu     []link
-	// Live is the URL of the page's updates; empty where it has none. State is the digest of what it shows.
+	// Live is the URL of the page's updates, or empty. State is the digest of its content.
 	Live, State string
-	// Refresh is after how many seconds the page is asked for anew; 0 for never.
+	// Refresh is the number of seconds after which the browser reloads the page; 0 for never.
 	Refresh int
 	Body    template.HTML
 }
@@ -54,10 +54,10 @@ type layout struct {
 // Static is the URL of a static file.
 func (l layout) Static(file string) string { return l.board.static.url(file) }
 
-// CSRFField is the name of the field that has the token.
+// CSRFField is the name of the field with the token.
 func (l layout) CSRFField() string { return CSRFField }
 
-// layout of an answer. Somebody whom the server does not know gets no menu: it names clusters.
+// layout of an answer. A page for an unknown user has no menu, since that names clusters.
 func (b *Board) layout(r *http.Request, title string) layout {
 	l := layout{
 		Title: title, board: b, Build: b.static.hash, Reader: b.reader(r), User: b.User(r), CSRF: b.CSRF(r),
@@ -87,13 +87,13 @@ func (b *Board) layout(r *http.Request, title string) layout {
 	return l
 }
 
-// reader of a page, and the session: the forms of a page count in the session in which it was loaded alone.
+// reader is a digest of the user and the session: the forms of a page are valid only in its session.
 func (b *Board) reader(r *http.Request) string {
 	sum := sha256.Sum256([]byte(b.User(r).Name + "\x00" + b.CSRF(r)))
 	return base64.RawURLEncoding.EncodeToString(sum[:9])
 }
 
-// liveURL of a page: itself, as a stream, of the job of a UID where it shows one.
+// liveURL returns the URL of a page's stream, for the job with uid if not empty.
 func liveURL(r *http.Request, uid types.UID) string {
 	query := r.URL.Query()
 	query.Set(parameterLive, "1")
@@ -103,7 +103,7 @@ func liveURL(r *http.Request, uid types.UID) string {
 	return (&url.URL{Path: r.URL.Path, RawQuery: query.Encode()}).String()
 }
 
-// execute a template of the board's.
+// execute a template of the board.
 func execute(name string, data any) (template.HTML, error) {
 	var b strings.Builder
 	if err := templates.ExecuteTemplate(&b, name, data); err != nil {

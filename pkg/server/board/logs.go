@@ -15,13 +15,13 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// writeTimeout is how long the stream of a log waits for its browser to take what was written.
+// writeTimeout for the browser that receives a log.
 const writeTimeout = 20 * time.Second
 
-// tailBytes of the text of one rank's page.
+// tailBytes is the size of one rank's page.
 const tailBytes = 1 << 20
 
-// opener of the logs of a job's ranks, as the caller for whom the job was read.
+// opener of the logs of a job's ranks, with the rights of the caller of rest.Server.JobLogs.
 type opener struct{ *rest.JobLogs }
 
 // Open implements logview.Opener.
@@ -36,10 +36,10 @@ func (o opener) Open(ctx context.Context, rank spec.RankRef, with logview.Option
 	return logview.Log{ReadCloser: log.ReadCloser, Pod: string(log.Pod)}, nil
 }
 
-// logParameters are those of the page; its stream has the position, too.
+// logParameters are those of the page; its stream also has the position.
 var logParameters = []string{"all", "role", "index", "previous", "lines", "times"}
 
-// logsOf the job of a request, and what of them is asked for.
+// logsOf returns the job of a request and the query of its logs.
 func (b *Board) logsOf(r *http.Request, more ...string) (*rest.JobLogs, logview.Query, error) {
 	values, err := queryOf(r, append(more, logParameters...)...)
 	if err != nil {
@@ -82,12 +82,12 @@ func (b *Board) logs(r *http.Request) (view, error) {
 	}, nil
 }
 
-// followLog streams what one rank writes, or what many do.
+// followLog streams the log of one rank, or of many.
 func (b *Board) followLog(w http.ResponseWriter, r *http.Request) {
 	logs, q, err := b.logsOf(r, logview.ParamAfter, logview.ParamUID)
 	if err == nil && q.All && q.Previous {
-		err = problem.New(problem.Invalid, "runs that are over cannot be followed", "leave one of the two out").
-			About("query.previous")
+		err = problem.New(problem.Invalid, "logs of previous containers cannot be followed",
+			"leave one of the two out").About("query.previous")
 	}
 	if err == nil {
 		err = b.BeginStream(r.Context())

@@ -17,7 +17,7 @@ import (
 
 const logsPage = jobPage + "/logs"
 
-// writing is a server with a job of two ranks, of which the first writes.
+// writing returns a server with a job of two ranks, of which the first writes.
 func writing(t *testing.T) (*server, *pod) {
 	t.Helper()
 	s := newServer(t, newJob("a", "bert", trains(1, "1")))
@@ -26,7 +26,7 @@ func writing(t *testing.T) (*server, *pod) {
 	return s, p
 }
 
-// TestLogsOfOneRank: the last lines, as text, and where to follow them from.
+// TestLogsOfOneRank: the page has the last lines as text, and the position to follow them from.
 func TestLogsOfOneRank(t *testing.T) {
 	s, _ := writing(t)
 	got := s.get(logsPage + "?lines=2&times=true")
@@ -39,7 +39,7 @@ func TestLogsOfOneRank(t *testing.T) {
 	contains(t, s.get(logsPage+"?colour=red"), http.StatusUnprocessableEntity, "query.colour")
 }
 
-// TestLogsOfAllRanks are one, with what could not be read; the job is read once for all of them.
+// TestLogsOfAllRanks: they are one log, with errors of ranks; the job is read once for all of them.
 func TestLogsOfAllRanks(t *testing.T) {
 	s, _ := writing(t)
 	got := s.get(logsPage + "?all=true")
@@ -53,7 +53,7 @@ func TestLogsOfAllRanks(t *testing.T) {
 	contains(t, s.get(logsPage+"?all=true"), http.StatusOK, "<b>Worker 1</b> other 1")
 }
 
-// TestLogsWithoutPods: a job that waits has no logs, and the page says so.
+// TestLogsWithoutPods: a queued job has no logs, and the page states that.
 func TestLogsWithoutPods(t *testing.T) {
 	s := newServer(t, newJob("a", "bert", trains(1, "1"), inPhase(v1alpha1.PhaseQueued)))
 	for _, query := range []string{"", "?all=true"} {
@@ -66,7 +66,7 @@ func TestLogsWithoutPods(t *testing.T) {
 	}
 }
 
-// TestLogsAreGuarded: who may get a job may not get its logs by that.
+// TestLogsAreGuarded: the right to get a job does not include its logs.
 func TestLogsAreGuarded(t *testing.T) {
 	s, _ := writing(t)
 	s.api.denied["ann logs"] = true
@@ -77,7 +77,7 @@ func TestLogsAreGuarded(t *testing.T) {
 	}
 }
 
-// reader of the stream of a log, as logview.js is one.
+// reader of the stream of a log, like logview.js.
 type reader struct {
 	mu     sync.Mutex
 	events []event
@@ -125,7 +125,7 @@ func (s *server) followLog(path, after string) *reader {
 	return l
 }
 
-// has text in its events of a name, and the id of the last one.
+// has reports whether the events of a name contain text.
 func (l *reader) has(name, text string) func() bool {
 	return func() bool { return strings.Contains(l.all(name), text) }
 }
@@ -147,14 +147,14 @@ func (l *reader) isOver() bool {
 	return l.over
 }
 
-// position behind the last event.
+// position after the last event.
 func (l *reader) position() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.events[len(l.events)-1].id
 }
 
-// TestLogIsFollowed over a broken connection: what was written meanwhile comes, and nothing twice.
+// TestLogIsFollowed: after a broken connection the missed lines come, and none twice.
 func TestLogIsFollowed(t *testing.T) {
 	s, p := writing(t)
 	page := s.get(logsPage).body
@@ -183,12 +183,12 @@ func TestLogIsFollowed(t *testing.T) {
 		}
 	})
 	p.end()
-	eventually(t, "the end is told", again.has("end", "{}"))
+	eventually(t, "the end is reported", again.has("end", "{}"))
 	eventually(t, "the stream ends", again.isOver)
 }
 
-// TestAllRanksAreFollowed as one log, over a broken connection. A rank that starts joins when the server sees
-// it, and the end of the job is told.
+// TestAllRanksAreFollowed: after a broken connection they are still one log. A rank that starts joins when
+// the server sees it, and the stream reports the end of the job.
 func TestAllRanksAreFollowed(t *testing.T) {
 	s, p := writing(t)
 	p.uid = "pod-0"
@@ -197,7 +197,7 @@ func TestAllRanksAreFollowed(t *testing.T) {
 	stream, _, _ := strings.Cut(after, `"`)
 	stream = strings.ReplaceAll(stream, "&amp;", "&")
 	first := s.followLog(stream, "")
-	s.soon("the states are told", first.has("ranks",
+	s.soon("the states are sent", first.has("ranks",
 		`{"following":1,"of":2,"waiting":[{"rank":"Worker 1","why":"Worker 1 has no pod`))
 	other := newPod("other 1")
 	other.uid = "pod-1"
@@ -229,7 +229,7 @@ func TestAllRanksAreFollowed(t *testing.T) {
 	p.end()
 	other.end()
 	s.api.set("bert", inPhase(v1alpha1.PhaseSucceeded))
-	s.soon("the end is told", again.has("end", "{}"))
+	s.soon("the end is reported", again.has("end", "{}"))
 	eventually(t, "the stream ends, and is not counted any more", func() bool {
 		s.board.followed.mu.Lock()
 		defer s.board.followed.mu.Unlock()
@@ -237,7 +237,7 @@ func TestAllRanksAreFollowed(t *testing.T) {
 	})
 }
 
-// TestLogCannotBeFollowed: why is told by a status.
+// TestLogCannotBeFollowed: the status of the answer has the cause.
 func TestLogCannotBeFollowed(t *testing.T) {
 	s, p := writing(t)
 	asIs := func() (undo func()) { return func() {} }
@@ -256,7 +256,7 @@ func TestLogCannotBeFollowed(t *testing.T) {
 		"too many":                  {"", s.streamTooMany, http.StatusTooManyRequests},
 	} {
 		undo := tt.prime()
-		p.end() // so that a stream that begins ends
+		p.end() // so that the stream ends
 		r := s.request(t.Context(), http.MethodGet, logsPage+"/stream"+tt.query, "ann", nil)
 		r.Header.Set("Accept", "text/event-stream")
 		got := s.send(r)
@@ -267,19 +267,19 @@ func TestLogCannotBeFollowed(t *testing.T) {
 	}
 }
 
-// followTooMany has ann follow so many ranks that there are none left.
+// followTooMany makes ann follow the maximum number of ranks.
 func (s *server) followTooMany() (undo func()) {
 	undo, _ = s.board.followed.enter("ann", maxFollowed-1)
 	return undo
 }
 
-// streamTooMany has everybody's streams refused.
+// streamTooMany refuses all streams.
 func (s *server) streamTooMany() (undo func()) {
 	s.board.BeginStream = tooMany
 	return func() { s.board.BeginStream = allow }
 }
 
-// TestFollowedRanks of one caller are bounded, and those of another are theirs.
+// TestFollowedRanks: the ranks of a caller are bounded, independent of those of others.
 func TestFollowedRanks(t *testing.T) {
 	var f followed
 	leave, entered := f.enter("ann", maxFollowed)
@@ -287,7 +287,7 @@ func TestFollowedRanks(t *testing.T) {
 		t.Errorf("entered: %v, and more: %v", entered, more)
 	}
 	if _, entered := f.enter("bob", 1); !entered {
-		t.Error("one caller keeps out another")
+		t.Error("one caller blocks another")
 	}
 	leave()
 	if _, entered := f.enter("ann", 1); !entered {
@@ -295,7 +295,7 @@ func TestFollowedRanks(t *testing.T) {
 	}
 }
 
-// TestFilesOfJobPages are part of the board's.
+// TestFilesOfJobPages: the board's files include those of job pages.
 func TestFilesOfJobPages(t *testing.T) {
 	s := newServer(t)
 	sheet := s.get(s.board.static.url("board.css"))

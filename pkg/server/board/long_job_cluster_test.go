@@ -19,7 +19,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
 )
 
-// longServer has a job of which there is much to show, and one that is gone. Browsers are ann.
+// longServer has a job with much to show, and a deleted one. Browsers are ann.
 func longServer(t *testing.T) (s *server, url string) {
 	t.Helper()
 	p := newLongJob()
@@ -69,7 +69,7 @@ func (l *looker) value(expression string) string {
 
 func startBrowser(t *testing.T) *chromium.Browser {
 	t.Helper()
-	b, err := chromium.Start(context.Background()) // the test's own ends before its pages do
+	b, err := chromium.Start(context.Background()) // the test's own context ends before its pages do
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func startBrowser(t *testing.T) *chromium.Browser {
 	return b
 }
 
-// TestLongJobPages: those of a job of 24 attempts, 12 preemptions, 200 ranks and thousands of samples, in
+// TestLongJobPages: pages of a job with 24 attempts, 12 preemptions, 200 ranks and thousands of samples, in
 // both themes, wide and narrow.
 func TestLongJobPages(t *testing.T) {
 	_, url := longServer(t)
@@ -98,15 +98,15 @@ func TestLongJobPages(t *testing.T) {
 			v := open(t, b, url+page.path, on)
 			v.look("long-" + name)
 			if faults := v.Faults(); len(faults) > 0 {
-				t.Errorf("%s: the browser complains: %v", name, faults)
+				t.Errorf("%s: the browser reports: %v", name, faults)
 			}
 			v.Close()
 		}
 	}
 }
 
-// TestBrowserFollows what happens, on pages that are loaded once: a rank dies, the logs of all ranks go on,
-// the job is deleted, and another takes its name.
+// TestBrowserFollows: pages that are loaded once follow a rank that dies, the logs of all ranks, the deletion
+// of the job and a new job of its name.
 func TestBrowserFollows(t *testing.T) {
 	s, url := longServer(t)
 	b := startBrowser(t)
@@ -130,14 +130,14 @@ func TestBrowserFollows(t *testing.T) {
 	s.api.logs["Worker 5"].write("the last line")
 	s.soon("the line is shown", shows(logs,
 		`document.querySelector('#log').lastElementChild.textContent === 'Worker 5 the last line\n'`))
-	said := logs.value(`document.querySelector('#log-ranks').textContent`)
-	if strings.Count(said, "no pod") != 2 {
-		t.Errorf("of ranks without a log is said %q", said)
+	states := logs.value(`document.querySelector('#log-ranks').textContent`)
+	if strings.Count(states, "no pod") != 2 {
+		t.Errorf("states of ranks without a log: %q", states)
 	}
 	logs.look("logs-of-all-followed")
 
 	s.remove()
-	s.soon("it is said", shows(v, `document.querySelector('#notice a')?.href.endsWith('/history/uid-bert')`))
+	s.soon("the notice", shows(v, `document.querySelector('#notice a')?.href.endsWith('/history/uid-bert')`))
 	s.api.change(func() {
 		other := newJob("a", "bert", waits)
 		other.UID = "uid-other"
@@ -154,6 +154,6 @@ func TestBrowserFollows(t *testing.T) {
 	for _, p := range s.api.logs {
 		p.end()
 	}
-	s.soon("the end of the logs is told", shows(logs,
+	s.soon("the end of the logs is shown", shows(logs,
 		`document.querySelector('#log-state').textContent.startsWith('The job has ended')`))
 }

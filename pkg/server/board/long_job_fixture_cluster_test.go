@@ -14,14 +14,14 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/placement"
 )
 
-// A job of which there is much to show.
+// A job with much to show.
 const (
 	longAttempts = 24
 	longRanks    = 200
-	longSamples  = 300 // of each attempt
+	longSamples  = 300 // per attempt
 )
 
-// played is a job that is recorded version by version.
+// played is a job recorded version by version.
 type played struct {
 	job     *v1alpha1.TrainingJob
 	record  history.Record
@@ -103,7 +103,7 @@ func newLongJob() *played {
 
 func nodeOf(rank int32) string { return fmt.Sprintf("gpu-%03d.rack-%d.example.com", rank+1, rank/16) }
 
-// train from a step on. It returns the last one.
+// train from a step. It returns the last one.
 func (p *played) train(attempt int32, from int64) int64 {
 	for i := range longSamples {
 		step := from + int64(i+1)*10
@@ -178,7 +178,7 @@ func (p *played) interrupt(attempt int32, step int64) int64 {
 	return p.job.Status.Checkpoint.Latest.Step
 }
 
-// onNodes are the ranks, of which some have trouble.
+// onNodes returns the ranks on their nodes, some of them with problems.
 func (p *played) onNodes() []*placement.OnNode {
 	var all []*placement.OnNode
 	for i := range int32(longRanks) {

@@ -12,7 +12,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 )
 
-// clusterMap is where the gangs are whose jobs the caller may list, and what is free.
+// clusterMap shows the gangs whose jobs the caller may list, and the free GPUs.
 func (b *Board) clusterMap(r *http.Request) (view, error) {
 	q, err := clusterview.ParseQuery(r.URL.Query())
 	if err != nil {
@@ -53,15 +53,15 @@ func placementError(cluster string, err error) error {
 	return err
 }
 
-// jobLinks are the paths of the pages of a cluster's jobs.
+// jobLinks returns the paths of the pages of a cluster's jobs.
 func jobLinks(cluster string) func(namespace, name string) string {
 	return func(namespace, name string) string { return listview.JobURL(cluster, namespace, name) }
 }
 
-// waitingPhases are those of the jobs that the map says to wait (queues.Waits).
+// waitingPhases are the phases of waiting jobs (queues.Waits).
 const waitingPhases = string(listview.Unseen + "," + v1alpha1.PhasePending + "," + v1alpha1.PhaseQueued)
 
-// waitingURL is the list of the jobs that wait.
+// waitingURL is the list of waiting jobs.
 func waitingURL(cluster string) string {
 	return clusterURL(cluster) + "/jobs?" + url.Values{"phase": {waitingPhases}}.Encode()
 }

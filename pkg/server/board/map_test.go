@@ -12,7 +12,7 @@ import (
 
 const mainMap = "/board/clusters/main"
 
-// newMapServer has a node that bert and gpt are on, and a job that waits. The job of gpt may not be seen.
+// newMapServer has a node with ranks of bert and gpt, and a waiting job. The job of gpt is hidden.
 func newMapServer(t *testing.T) *server {
 	t.Helper()
 	bert, gpt := newJob("a", "bert", running("trains")), newJob("b", "gpt", running("trains"))
@@ -21,8 +21,7 @@ func newMapServer(t *testing.T) *server {
 	return s
 }
 
-// TestMap has what its reader may see: the gang of another namespace is nobody, and the nodes are unknown to
-// who may not list them.
+// TestMap: the map hides gangs of other namespaces, and nodes from users who may not list them.
 func TestMap(t *testing.T) {
 	s := newMapServer(t)
 	s.api.denied["bob list nodes"] = true
@@ -37,7 +36,7 @@ func TestMap(t *testing.T) {
 	bobs := s.send(s.request(t.Context(), http.MethodGet, mainMap, "bob", nil))
 	contains(t, bobs, http.StatusOK, "You may not list the nodes of this cluster")
 	if strings.Contains(bobs.body, "node-1") {
-		t.Errorf("it tells of the nodes: %s", bobs.body)
+		t.Errorf("it shows the nodes: %s", bobs.body)
 	}
 }
 
@@ -53,14 +52,14 @@ func TestMapOfNoReader(t *testing.T) {
 	contains(t, s.get(mainMap), http.StatusBadGateway, "cluster main is away")
 }
 
-// TestMapUpdates: a job wakes the map up, a node is seen without one, and the parameters of the stream are
-// none of the page's.
+// TestMapUpdates: a changed job wakes the map up, a new node appears without one, and the stream's own
+// parameters are accepted.
 func TestMapUpdates(t *testing.T) {
 	s := newMapServer(t)
 	path := mainMap + "?kind=H100"
 	b := s.open("ann", path, s.digestOf(path))
 	s.api.set("next", func(job *v1alpha1.TrainingJob) { job.Status.Phase = v1alpha1.PhaseRunning })
-	s.soon("nobody waits", func() bool { return strings.Contains(b.element("map-waits-all"), "No gang waits") })
+	s.soon("no gang waits", func() bool { return strings.Contains(b.element("map-waits-all"), "No gang waits") })
 	if b.patches()[0].All {
 		t.Error("the whole map was sent to a browser that showed it")
 	}

@@ -10,13 +10,13 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 )
 
-// pageNames is how many values the label page has: the names that routes gives.
+// pageNames is the number of values of the label page: the names in routes.
 const pageNames = "11 pages"
 
-// pageLogs is the page whose stream is none of updates.
+// pageLogs is the page whose stream has no updates.
 const pageLogs = "logs"
 
-// MetricDescriptions of the package, in the order of reading.
+// MetricDescriptions of the package, in the order of the documentation.
 func MetricDescriptions() []metric.Description {
 	page := []string{"page"}
 	return []metric.Description{
@@ -72,21 +72,21 @@ func (m *metrics) register(r prometheus.Registerer) error {
 	return nil
 }
 
-// Results of pages that were asked for.
+// Results of requests for pages.
 const (
 	resultShown   = "shown"
 	resultRefused = "refused"
 	resultFailed  = "failed"
 )
 
-// expect a page: its counters are there, at zero, before it is asked for.
+// expect creates the counters of a page at zero.
 func (m *metrics) expect(page string) {
 	for _, result := range []string{resultShown, resultRefused, resultFailed} {
 		m.pages.WithLabelValues(page, result)
 	}
 }
 
-// answered counts a page by how it was answered.
+// answered counts a page by its result.
 func (m *metrics) answered(page string, err error) {
 	result := resultShown
 	if err != nil {
@@ -98,7 +98,7 @@ func (m *metrics) answered(page string, err error) {
 	m.pages.WithLabelValues(page, result).Inc()
 }
 
-// counted has a page measured each time it is rendered.
+// counted measures each rendering of a page.
 func (b *Board) counted(
 	name string, render func(*http.Request) (view, error),
 ) func(*http.Request) (view, error) {
@@ -110,7 +110,7 @@ func (b *Board) counted(
 	}
 }
 
-// streaming counts a stream of a page until end is called, and what is written to the returned writer.
+// streaming counts a stream of a page until end is called, and the bytes written to the returned writer.
 func (m *metrics) streaming(page string, w http.ResponseWriter) (counted http.ResponseWriter, end func()) {
 	open := m.streams.WithLabelValues(page)
 	open.Inc()
@@ -123,7 +123,7 @@ type countingWriter struct {
 	bytes prometheus.Counter
 }
 
-// Write is http.ResponseWriter's.
+// Write implements http.ResponseWriter.
 func (c *countingWriter) Write(b []byte) (int, error) {
 	n, err := c.ResponseWriter.Write(b)
 	c.bytes.Add(float64(n))

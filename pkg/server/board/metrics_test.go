@@ -10,7 +10,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 )
 
-// measured are the values of all metrics, by name and labels; of a histogram how much it has observed.
+// measured returns the values of all metrics, by name and labels; of a histogram the count.
 func (s *server) measured() map[string]float64 {
 	s.t.Helper()
 	families, err := s.registry.Gather()
@@ -31,13 +31,12 @@ func (s *server) measured() map[string]float64 {
 	return got
 }
 
-// TestMetrics count pages by how they are answered, who watches them, and what is sent, by page alone: not by
-// what readers invent.
+// TestMetrics: pages, streams and bytes are counted by page. Unknown paths add no series.
 func TestMetrics(t *testing.T) {
 	s := newServer(t, newJob("a", "bert", inPhase(v1alpha1.PhaseQueued)))
 	before := len(s.measured())
 	if want := 11 * 3; before != want {
-		t.Errorf("before anybody asks there are %d series, want %d", before, want)
+		t.Errorf("before the first request there are %d series, want %d", before, want)
 	}
 	for _, path := range []string{mainJobs, mainJobs + "?q=a", mainJobs + "?sort=nonsense",
 		"/board/clusters/invented/jobs", "/board/nothing"} {
@@ -72,7 +71,7 @@ func TestMetrics(t *testing.T) {
 	s.soon("the stream is counted no longer", func() bool { return s.measured()["streams jobs"] == 0 })
 }
 
-// TestMetricsOfLogs: the stream of a log is one, too.
+// TestMetricsOfLogs: the stream of a log is counted, too.
 func TestMetricsOfLogs(t *testing.T) {
 	s, _ := writing(t)
 	l := s.followLog(logsPage+"/stream?role=Worker&index=0", "")
@@ -85,7 +84,7 @@ func TestMetricsOfLogs(t *testing.T) {
 	eventually(t, "the stream is counted no longer", func() bool { return s.measured()["streams logs"] == 0 })
 }
 
-// TestMetricsAreDescribed, and named as Prometheus has it.
+// TestMetricsAreDescribed: all metrics have descriptions and follow Prometheus' naming.
 func TestMetricsAreDescribed(t *testing.T) {
 	s := newServer(t, newJob("a", "bert"))
 	b := s.open("ann", mainJobs, "")

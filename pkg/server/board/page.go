@@ -14,43 +14,42 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/live"
 )
 
-// Parameters that ask for the updates of a page.
+// Parameters of the requests for updates of a page.
 const (
 	parameterLive  = "live"
 	parameterState = "state"
 )
 
-// view is a page as it is for its caller now.
+// view is a page for its caller at one moment.
 type view struct {
 	title string
-	// fragments may change while the page is shown.
+	// fragments that can change while the page is shown.
 	fragments []fragment.Fragment
-	// stays says of an update that what is in other containers than those of the fragments stays as it is.
+	// stays is set on an update that leaves all other containers as they are.
 	stays bool
-	// uid of the job that is shown, where it is one: the page's updates are of this one, whoever has its name
-	// then.
+	// uid of the job on the page, if any: the updates are for this job, even if another gets its name.
 	uid types.UID
-	// body is the frame with the fragments in it. Updates do not need it.
+	// body returns the frame with the fragments in it. Updates do not need it.
 	body func([]fragment.Fragment) (template.HTML, error)
 	// status of the answer; 0 is 200.
 	status int
 }
 
-// page that can be asked for.
+// page is a route.
 type page struct {
 	// name of the page in metrics.
 	name string
-	// render the page as the request's caller. What the caller may not see is an error.
+	// render the page with the rights of the request's caller. An error hides the page.
 	render func(*http.Request) (view, error)
-	// watch says which jobs the page is about: it is rendered anew when one of them changes.
+	// watch returns the filter of the jobs whose changes render the page again.
 	watch func(*http.Request) live.Filter
-	// ranks reports whether it is about the ranks of the job that the path names, too.
+	// ranks reports whether changes of the ranks of the job in the path render the page again.
 	ranks bool
-	// rest is the least time between two updates, for pages that cost the cluster or the database more than
-	// the others; 0 for Options.Interval. Without watch and rest a page has no updates.
+	// rest is the minimum time between two updates, for pages that load the cluster or the database; 0 for
+	// Options.Interval. A page without watch and rest has no updates.
 	rest time.Duration
-	// gone is the update that says what an error of render means where it is not the end of the page: its job
-	// was deleted. Nil: there is none.
+	// gone returns an update for an error of render that does not end the page, because its job was deleted.
+	// Nil: none.
 	gone func(*http.Request, error) (update view, is bool)
 }
 
@@ -66,7 +65,7 @@ func watchJob(r *http.Request) live.Filter {
 	return live.Filter{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}
 }
 
-// page answers GET of a path, with the page or its updates.
+// page handles GET of a path, with the page or its updates.
 func (b *Board) page(path string, p page) {
 	b.metrics.expect(p.name)
 	p.render = b.counted(p.name, p.render)
@@ -100,19 +99,20 @@ func (b *Board) show(w http.ResponseWriter, r *http.Request, v view, isLive bool
 	b.write(w, r, v.status, l)
 }
 
-// write a whole page, or none of it.
+// write a page completely or not at all.
 func (b *Board) write(w http.ResponseWriter, r *http.Request, status int, l layout) {
 	var out bytes.Buffer
 	if err := templates.ExecuteTemplate(&out, "layout", l); err != nil {
-		b.Log.Error(err, "A page cannot be rendered", "path", r.URL.Path)
-		http.Error(w, "the server has failed: tell an admin, whose log says why", http.StatusInternalServerError)
+		b.Log.Error(err, "Failed to render a page", "path", r.URL.Path)
+		http.Error(w, "the server has failed: ask an admin to look for the cause in its log",
+			http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	if status != 0 {
 		w.WriteHeader(status)
 	}
-	_, _ = w.Write(out.Bytes()) // to a browser that may be gone
+	_, _ = w.Write(out.Bytes()) // the browser can be gone
 }
 
 func isKnown(r *http.Request) bool {

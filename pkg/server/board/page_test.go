@@ -40,7 +40,7 @@ func contains(t *testing.T, a answer, status int, parts ...string) {
 
 const jobPage = "/board/clusters/main/namespaces/a/jobs/bert"
 
-// TestPagesAreStrict: no page has anything that its policy forbids, text of users stays text, and the policy
+// TestPagesAreStrict: no page has anything that its policy forbids, text of users is escaped, and the policy
 // is strict.
 func TestPagesAreStrict(t *testing.T) {
 	s := newServer(t, hostileJob())
@@ -109,7 +109,7 @@ func TestHome(t *testing.T) {
 	}
 }
 
-// TestStatic: files may be kept for ever under their hash, and are there for everybody.
+// TestStatic: files are cacheable forever under their hash, and public.
 func TestStatic(t *testing.T) {
 	s := newServer(t)
 	page := s.get(mainJobs).body
@@ -139,7 +139,7 @@ func TestStatic(t *testing.T) {
 	}
 }
 
-// TestProblems are pages for browsers, with field and remedy; programs get the API's.
+// TestProblems: browsers get pages with field and remedy, programs the API's answer.
 func TestProblems(t *testing.T) {
 	s := newServer(t)
 	contains(t, s.get(mainJobs+"?limit=900"), http.StatusUnprocessableEntity, "Invalid", "query.limit",
@@ -162,7 +162,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestStrangers are told nothing. Mostly they do not come here: package session leads them to the login.
+// TestStrangers: unknown users get no data. Usually package session redirects them to the login first.
 func TestStrangers(t *testing.T) {
 	s := newServer(t, newJob("a", "bert"))
 	got := s.send(s.request(t.Context(), http.MethodGet, mainJobs, "", nil))
@@ -187,7 +187,7 @@ func TestManifest(t *testing.T) {
 	contains(t, s.get("/board/clusters/main/namespaces/a/jobs/none/yaml"), http.StatusNotFound, "no job none")
 }
 
-// TestLinks: no page leads to one that is not there.
+// TestLinks: no page has a broken link.
 func TestLinks(t *testing.T) {
 	bert, next := newJob("a", "bert", running("trains")), newJob("a", "next", inPhase(v1alpha1.PhaseQueued))
 	s := newServer(t, bert, next)

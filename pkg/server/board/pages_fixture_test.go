@@ -14,20 +14,20 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/store"
 )
 
-// pages is what the fake API says to the pages of a cluster.
+// pages are the answers of the fake API for the pages of a cluster.
 type pages struct {
 	nodes []*placement.OnNode
-	// podProblems are why it is not known what is on the nodes.
+	// podProblems are the problems of a snapshot.
 	podProblems []placement.Problem
-	// placed wakes up those who follow the ranks of a job: "a/bert".
+	// placed wakes the followers of a job's ranks: "a/bert".
 	placed map[string]chan struct{}
-	// queues have the jobs of the api that run, but for those that have jobs of their own.
+	// queues contain the api's running jobs, unless they have own jobs.
 	queues []queues.Queue
 	past   []history.Job
-	// gpuSeconds that queue research has used; usage is what is told instead, where there is some.
+	// gpuSeconds used in queue research; usage replaces it if set.
 	gpuSeconds int64
 	usage      []rest.Usage
-	// reports that were asked for.
+	// requested reports.
 	historyAsked    []*rest.HistoryInput
 	accountingAsked []*rest.AccountingInput
 }
@@ -126,7 +126,7 @@ func (a *api) Snapshot(string) (*placement.Snapshot, error) {
 	}, nil
 }
 
-// place wakes up who follows the ranks of a job.
+// place wakes the followers of a job's ranks.
 func (a *api) place(job string, edit func()) {
 	a.locked(func() {
 		edit()
@@ -136,14 +136,14 @@ func (a *api) place(job string, edit func()) {
 	})
 }
 
-// rankOnNode is a node with one rank of a job that runs.
+// rankOnNode is a node with one rank of a running job.
 func rankOnNode(node string, j *v1alpha1.TrainingJob, index int32) *placement.OnNode {
 	on := onNode(node, j)
 	on.Pods[0].Index, on.Pods[0].Ready = index, true
 	return on
 }
 
-// onNode is a node of 8 GPUs, with a rank of each of some jobs, which holds 2 of them.
+// onNode is a node of 8 GPUs, with one rank per job, each with 2 GPUs.
 func onNode(name string, jobs ...*v1alpha1.TrainingJob) *placement.OnNode {
 	on := &placement.OnNode{Exists: true, Node: placement.Node{
 		Name: name, Kind: "H100", Capacity: 8, Allocatable: 8, Ready: true,
@@ -157,14 +157,14 @@ func onNode(name string, jobs ...*v1alpha1.TrainingJob) *placement.OnNode {
 	return on
 }
 
-// rendered is how often a page has asked for what it shows.
+// rendered is the number of times that pages have read their content.
 func (a *api) rendered() (n int) {
 	a.locked(func() { n = a.lists })
 	return n
 }
 
-// isHeard reports whether all who follow have taken what has happened.
-func (a *api) isHeard() bool {
+// isDrained reports whether all followers have received all changes.
+func (a *api) isDrained() bool {
 	waiting := 0
 	a.locked(func() {
 		for changes := range a.followers {

@@ -10,8 +10,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 )
 
-// fail answers with what has gone wrong: by a page, or to a program as the API does. What the caller is not
-// told is logged.
+// fail answers with an error: a page, or for a program as the API does. It logs internal causes.
 func (b *Board) fail(w http.ResponseWriter, r *http.Request, err error) {
 	p := problem.Of(err)
 	b.log(r, p)
@@ -20,14 +19,14 @@ func (b *Board) fail(w http.ResponseWriter, r *http.Request, err error) {
 
 func (b *Board) log(r *http.Request, p *problem.Problem) {
 	if cause := p.Cause(); cause != nil && r.Context().Err() == nil {
-		b.Log.Error(cause, "A page has failed", "path", r.URL.Path, "status", p.Status)
+		b.Log.Error(cause, "Failed to answer a page", "path", r.URL.Path, "status", p.Status)
 	}
 }
 
-// wantsPage reports whether a browser asks, and not a program.
+// wantsPage reports whether the client is a browser.
 func wantsPage(r *http.Request) bool { return strings.Contains(r.Header.Get("Accept"), "text/html") }
 
-// Problem answers a request for a page, as middleware before the board does, too.
+// Problem answers a request for a page; middleware before the board uses it, too.
 func (b *Board) Problem(w http.ResponseWriter, r *http.Request, p *problem.Problem) {
 	if !wantsPage(r) {
 		problem.Write(w, r, p)
@@ -43,7 +42,7 @@ func (b *Board) Problem(w http.ResponseWriter, r *http.Request, p *problem.Probl
 	}
 	body, err := execute("problem", p)
 	if err != nil {
-		b.Log.Error(err, "A problem cannot be rendered")
+		b.Log.Error(err, "Failed to render a problem")
 	}
 	l.Body = body
 	b.write(w, r, p.Status, l)

@@ -7,7 +7,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/rest"
 )
 
-// queues and quotas of a cluster that the caller may list, with the jobs in them that they may list.
+// queues lists the queues and quotas of a cluster that the caller may list, with the jobs that they may list.
 func (b *Board) queues(r *http.Request) (view, error) {
 	q, err := queueview.ParseQuery(r.URL.Query())
 	if err != nil {

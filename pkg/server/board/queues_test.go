@@ -20,7 +20,7 @@ func newQueuesServer(t *testing.T) *server {
 	return s
 }
 
-// TestQueues are those that the API tells the caller, for the namespace of the query.
+// TestQueues: the page shows the API's queues for the namespace of the query.
 func TestQueues(t *testing.T) {
 	s := newQueuesServer(t)
 	got := s.get(mainQueues + "?namespace=a&q=res")
@@ -35,7 +35,7 @@ func TestQueues(t *testing.T) {
 	contains(t, s.get(mainQueues), http.StatusForbidden, "ann cannot list queues")
 }
 
-// TestQueuesUpdate when jobs change, but less often than cheaper pages do: each time it asks the cluster.
+// TestQueuesUpdate: the page follows jobs at a lower rate, since each update sends requests to the cluster.
 func TestQueuesUpdate(t *testing.T) {
 	s := newQueuesServer(t)
 	path := mainQueues + "?q=res"
@@ -43,7 +43,7 @@ func TestQueuesUpdate(t *testing.T) {
 	before := s.api.rendered()
 	for range 10 {
 		s.api.set("bert", running("trains on"))
-		eventually(t, "the page has heard of it", s.api.isHeard)
+		eventually(t, "the page is notified", s.api.isDrained)
 		s.clock.Step(time.Second)
 	}
 	if n := s.api.rendered() - before; n > 3 { // the first, and one in 5 s

@@ -15,8 +15,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 )
 
-// ranks of a live job, as the server's own watches have them where the reader may see that, else as its
-// status has them. logs is the page of its logs. Readers who see the same share them.
+// ranks of a live job: from the server's own watches if the reader may see that, else from its status. logs
+// is the page of its logs. Readers who see the same share them.
 func (b *Board) ranks(r *http.Request, job *v1alpha1.TrainingJob, logs string) ([]fragment.Fragment, error) {
 	in, err := b.ranksInput(r, job)
 	if err != nil {
@@ -38,7 +38,7 @@ func (b *Board) ranks(r *http.Request, job *v1alpha1.TrainingJob, logs string) (
 	})
 }
 
-const fromStatus = "ranks are as the job's status has them."
+const fromStatus = "the ranks are those of the job's status."
 
 func (b *Board) ranksInput(r *http.Request, job *v1alpha1.TrainingJob) (jobview.RanksInput, error) {
 	in := jobview.RanksInput{Job: job}
@@ -50,7 +50,7 @@ func (b *Board) ranksInput(r *http.Request, job *v1alpha1.TrainingJob) (jobview.
 	case err != nil:
 		p := problem.Of(err)
 		b.log(r, p)
-		in.Notes = []string{"Whether you may see the pods is not known now, so " + fromStatus}
+		in.Notes = []string{"Your right to see the pods cannot be checked now, so " + fromStatus}
 		return in, nil
 	case !may:
 		in.Notes = []string{"You may not list the pods of the namespace, so " + fromStatus}
@@ -70,8 +70,8 @@ func (b *Board) ranksInput(r *http.Request, job *v1alpha1.TrainingJob) (jobview.
 	return in, nil
 }
 
-// mayFollowRanks reports whether the caller may see what the server sees of a job's pods: those may who may
-// list the pods, and those to whom the map shows the gang.
+// mayFollowRanks reports whether the caller may see the server's view of a job's pods: users who may list the
+// pods, and users who see the gang on the map.
 func (b *Board) mayFollowRanks(ctx context.Context, cluster, namespace string) (bool, error) {
 	may, err := b.Jobs.May(ctx, cluster, authorizationv1.ResourceAttributes{
 		Verb: "list", Version: "v1", Resource: "pods", Namespace: namespace,
@@ -93,7 +93,7 @@ func (b *Board) mayListNodes(ctx context.Context, cluster string) (bool, error) 
 		authorizationv1.ResourceAttributes{Verb: "list", Version: "v1", Resource: "nodes"})
 }
 
-// ranksVersion is of all that ranks are drawn from.
+// ranksVersion is a hash of the input of ranks.
 func ranksVersion(in *jobview.RanksInput) ([sha256.Size]byte, error) {
 	text, err := json.Marshal([]any{in.Job.ResourceVersion, in.Followed, in.Placed, in.Logs, in.Notes})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/placement"
 )
 
-// placedServer has a job of two ranks, which are on nodes.
+// placedServer has a job of two ranks on nodes.
 func placedServer(t *testing.T) *server {
 	t.Helper()
 	bert := newJob("a", "bert", trains(500, "1.25"))
@@ -29,19 +29,19 @@ func placedServer(t *testing.T) *server {
 	return s
 }
 
-// TestRanksOnNodes are as the server sees them, which the status does not say.
+// TestRanksOnNodes: the page shows what the server sees and the status does not have.
 func TestRanksOnNodes(t *testing.T) {
 	s := placedServer(t)
 	contains(t, s.get(jobPage), http.StatusOK, "Worker 0: running on node-1", "running on node-2, 3 restarts",
 		`id="rank-worker-1"`)
 	s.api.locked(func() { s.api.nodes[0].Pods[0].Job.UID = "another" })
-	contains(t, s.get(jobPage), http.StatusOK, "Worker 0: ended, how is not known yet, was on node-1")
+	contains(t, s.get(jobPage), http.StatusOK, "Worker 0: ended, result unknown, was on node-1")
 }
 
-// TestRankThatDies changes its own cell on the page, and the summary, without a change of the job.
+// TestRankThatDies: its cell and the summary change, without a change of the job.
 func TestRankThatDies(t *testing.T) {
 	s := placedServer(t)
-	s.board.Recheck = time.Hour // nothing but the rank itself wakes the page up
+	s.board.Recheck = time.Hour // only the rank itself wakes the page up
 	b := s.open("ann", jobPage, "")
 	eventually(t, "the ranks are there", b.shows("ranks", "Worker 1: running on node-2"))
 	gets := s.board.drawn.rendered.Load()
@@ -63,7 +63,8 @@ func TestRankThatDies(t *testing.T) {
 	}
 }
 
-// TestRanksAreGuarded: who may neither list the pods nor see the gang on the map gets what the status says.
+// TestRanksAreGuarded: users who may neither list the pods nor see the gang on the map get the ranks of the
+// status.
 func TestRanksAreGuarded(t *testing.T) {
 	for name, tt := range map[string]struct {
 		denied []string
@@ -85,14 +86,14 @@ func TestRanksAreGuarded(t *testing.T) {
 		if sees := strings.Contains(got.body, "3 restarts"); sees != tt.sees {
 			t.Errorf("who may see %s sees restarts: %v", name, sees)
 		}
-		const note = "You may not list the pods of the namespace, so ranks are as"
+		const note = "You may not list the pods of the namespace, so the ranks are"
 		if says := strings.Contains(got.body, note); says == tt.sees {
-			t.Errorf("who may see %s is told so: %v", name, says)
+			t.Errorf("user who may see %s, note shown: %v", name, says)
 		}
 	}
 }
 
-// TestReadersOfRanks do not share what only one of them may see.
+// TestReadersOfRanks: readers with different rights share no ranks.
 func TestReadersOfRanks(t *testing.T) {
 	s := placedServer(t)
 	s.api.denied["bob list pods"], s.api.denied["bob list nodes"] = true, true
@@ -105,12 +106,12 @@ func TestReadersOfRanks(t *testing.T) {
 	}
 }
 
-// TestRanksUnknown: where the server cannot follow pods the page says so, and what the status says.
+// TestRanksUnknown: without the server's watches the page has a note and the ranks of the status.
 func TestRanksUnknown(t *testing.T) {
 	s := placedServer(t)
 	s.api.podProblems = []placement.Problem{{Detail: "it is away", Remedy: "Wait a moment."}}
 	got := s.get(jobPage)
-	contains(t, got, http.StatusOK, "The server cannot follow the pods of the cluster now, so ranks are as",
+	contains(t, got, http.StatusOK, "The server cannot follow the pods of the cluster now, so the ranks are",
 		"Wait a moment.", "Worker 1: running on node-2")
 	lacks(t, got, "3 restarts")
 	contains(t, s.get("/board/clusters/main/namespaces/a/jobs/bert?uid=uid-bert"), http.StatusOK, "node-2")

@@ -11,18 +11,18 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/fragment"
 )
 
-// maxRows that are kept, about a kilobyte each.
+// maxRows in the cache, about a kilobyte each.
 const maxRows = 20_000
 
-// rows of jobs that were rendered, which all who see them share.
+// rows caches rendered rows of jobs, shared by all viewers.
 type rows struct {
-	mu   sync.Mutex // between asking for a row and adding it
+	mu   sync.Mutex // between looking for a row and adding it
 	kept *lru.Cache
-	// rendered counts those that were not kept.
+	// rendered counts cache misses.
 	rendered atomic.Int64
 }
 
-// rowKey is all that a row depends on.
+// rowKey is everything that a row depends on.
 type rowKey struct {
 	cluster         string
 	uid             types.UID
@@ -31,7 +31,7 @@ type rowKey struct {
 
 func newRows() *rows { return &rows{kept: lru.New(maxRows)} }
 
-// of returns the row of a job, which a function renders where it is not kept.
+// of returns the row of a job, from the cache or from render.
 func (r *rows) of(
 	cluster string, job *v1alpha1.TrainingJob, render func() (fragment.Fragment, error),
 ) (fragment.Fragment, error) {
@@ -43,11 +43,11 @@ func (r *rows) of(
 	return row.of, row.err
 }
 
-// row that is kept, or will be rendered by the first who needs it.
+// row that the first caller renders.
 type row struct {
 	once sync.Once
 	of   fragment.Fragment
-	err  error // the same each time: a row is a function of its job
+	err  error // cached, too: a row is a function of its job
 }
 
 func (r *rows) row(key rowKey) *row {

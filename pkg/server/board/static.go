@@ -21,17 +21,17 @@ import (
 //go:embed static
 var staticFiles embed.FS
 
-// sheets of the pages, which board.css is served with: one file is one request, and their order is told.
+// sheets of the pages, appended to board.css in this order: one file is one request.
 var sheets = []string{
 	palette.CSS, clusterview.CSS, queueview.CSS, accountview.CSS, jobview.CSS, logview.CSS,
 }
 
-// scripts of the pages, which board.js is served with.
+// scripts of the pages, appended to board.js.
 var scripts = []string{logview.Script}
 
 const staticRoot = Root + "static/"
 
-// static files, below a hash of all of them: a browser may keep them for ever.
+// static files under a hash of all of them: browsers can cache them forever.
 type static struct {
 	hash  string
 	files map[string][]byte
@@ -71,8 +71,8 @@ var contentTypes = map[string]string{
 	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
 }
 
-// serve a file. Under another hash it is what a replica of another version has asked for, while one replaces
-// the other: it gets ours, and keeps it not.
+// serve a file. A request with another hash comes from a page of another version during an upgrade: it gets
+// the current file, which browsers do not cache.
 func (s *static) serve(w http.ResponseWriter, r *http.Request) {
 	content, has := s.files[r.PathValue("file")]
 	h := w.Header()
@@ -88,14 +88,14 @@ func (s *static) serve(w http.ResponseWriter, r *http.Request) {
 	} else {
 		h.Set("Cache-Control", "no-store")
 	}
-	_, _ = w.Write(content) // to a browser that may be gone
+	_, _ = w.Write(content) // the browser can be gone
 }
 
-// contentPolicy of the board's pages: what is in them runs and is styled by the board's own files alone.
+// contentPolicy of the board's pages: only the board's own files are scripts and styles.
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
 	"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// setPolicy replaces that of answers that only programs read (package shield). The other headers stay.
+// setPolicy replaces the policy of package shield, which fits answers for programs. Other headers stay.
 func setPolicy(h http.Header) {
 	h.Set("Content-Security-Policy", contentPolicy)
 	h.Set("Cache-Control", "no-store")

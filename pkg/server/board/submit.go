@@ -19,28 +19,28 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/rest"
 )
 
-// submission is the page on which jobs are made.
+// submission is the page for new jobs.
 type submission struct {
 	Namespace input
 	Inputs    []input
 	Manifest  string
-	// ManifestErrors are about the manifest, with its lines; OtherErrors are of the form and about no input.
+	// ManifestErrors have the lines of the manifest; OtherErrors belong to no input of the form.
 	ManifestErrors []lineError
 	OtherErrors    []problem.Error
-	// Accepted: the cluster would take the job as it is.
+	// Accepted: the cluster would accept the job.
 	Accepted           bool
 	Warnings           []string
 	Namespaces, Queues []string
 	CSRFField, CSRF    string
 }
 
-// lineError is an error, and the line of the manifest that it is about; 0 for none.
+// lineError is an error with its line of the manifest; 0 for none.
 type lineError struct {
 	problem.Error
 	Line int
 }
 
-// namespace is above both ways of making a job.
+// namespace applies to the form and the manifest.
 func namespace() input {
 	return input{
 		Key: fieldNamespace, Label: "Namespace", Paths: []string{"metadata.namespace", "path.namespace"},
@@ -48,7 +48,7 @@ func namespace() input {
 	}
 }
 
-// submission with what was typed.
+// submission with the typed values.
 func (b *Board) submission(r *http.Request, typed url.Values) submission {
 	s := submission{
 		Namespace: namespace(), Inputs: inputs(framework.Names(), b.GPU), Manifest: typed.Get(fieldManifest),
@@ -58,7 +58,7 @@ func (b *Board) submission(r *http.Request, typed url.Values) submission {
 	for i := range s.Inputs {
 		s.Inputs[i].Value = typed.Get(s.Inputs[i].Key)
 	}
-	// They only help: where jobs cannot be listed now, there are none.
+	// Suggestions are optional: on an error there are none.
 	jobs, err := b.Jobs.VisibleJobs(r.Context(), r.PathValue("cluster"), "")
 	if err != nil {
 		return s
@@ -73,7 +73,7 @@ func (b *Board) submission(r *http.Request, typed url.Values) submission {
 	return s
 }
 
-// submitPage without anything typed.
+// submitPage is the empty form.
 func (b *Board) submitPage(r *http.Request) (view, error) {
 	if _, err := queryOf(r); err != nil {
 		return view{}, err
@@ -113,7 +113,7 @@ const (
 	doSubmitManifest = "submit-manifest"
 )
 
-// submit checks a job or submits it. Whatever is wrong is said where it was typed, and all of that is kept.
+// submit checks or submits a job. Errors are shown next to their inputs, and the form keeps its values.
 func (b *Board) submit(w http.ResponseWriter, r *http.Request) {
 	if err := b.knownCluster(r); err != nil {
 		b.fail(w, r, err)
@@ -126,7 +126,7 @@ func (b *Board) submit(w http.ResponseWriter, r *http.Request) {
 	case doShow, doCheck, doSubmit:
 		made, errs := fromForm(r.PostForm, b.GPU)
 		if len(errs) > 0 {
-			s.OtherErrors = beside(s.Inputs, errs)
+			s.OtherErrors = assignErrors(s.Inputs, errs)
 			b.show(w, r, s.view(http.StatusUnprocessableEntity), false)
 			return
 		}
@@ -183,13 +183,13 @@ func (b *Board) create(r *http.Request, namespace string, manifest []byte, check
 	return b.Changes.CreateJob(r.Context(), in)
 }
 
-// blame what was typed for a problem.
+// blame assigns a problem to inputs or to lines of the manifest.
 func (b *Board) blame(ctx context.Context, s *submission, p *problem.Problem, manifest bool) error {
 	above := []input{s.Namespace}
-	others := beside(above, errorsOf(p))
+	others := assignErrors(above, errorsOf(p))
 	s.Namespace = above[0]
 	if !manifest {
-		s.OtherErrors = beside(s.Inputs, others)
+		s.OtherErrors = assignErrors(s.Inputs, others)
 		return nil
 	}
 	leave, err := b.BeginDecoding(ctx, boundedyaml.Weight([]byte(s.Manifest)))
@@ -197,7 +197,7 @@ func (b *Board) blame(ctx context.Context, s *submission, p *problem.Problem, ma
 		return err
 	}
 	defer leave()
-	document, _ := boundedyaml.Parse([]byte(s.Manifest)) // of an error the problem is about
+	document, _ := boundedyaml.Parse([]byte(s.Manifest)) // the problem reports its error
 	for _, e := range append(others, s.Namespace.Errors...) {
 		line := lineOf(document, e.Field)
 		if line > 0 || !slices.Contains(s.Namespace.Errors, e) {
@@ -207,7 +207,7 @@ func (b *Board) blame(ctx context.Context, s *submission, p *problem.Problem, ma
 	return nil
 }
 
-// String of an error, as it is shown.
+// String of an error, as shown.
 func (e lineError) String() string {
 	text := e.Detail
 	if e.Field != "" && e.Field != "body" {

@@ -13,7 +13,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/rest"
 )
 
-// manifestOf a job as the cluster has it, without managed fields, and its UID.
+// manifestOf returns a job as the cluster has it, without managed fields, and its UID.
 func (b *Board) manifestOf(r *http.Request) ([]byte, types.UID, error) {
 	query, err := queryOf(r, parameterUID)
 	if err != nil {
@@ -55,7 +55,7 @@ func (b *Board) yaml(r *http.Request) (view, error) {
 	}, nil
 }
 
-// manifest as a file.
+// manifest returns it as a file.
 func (b *Board) manifest(w http.ResponseWriter, r *http.Request) {
 	manifest, _, err := b.manifestOf(r)
 	if err != nil {
@@ -64,5 +64,5 @@ func (b *Board) manifest(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/yaml")
 	w.Header().Set("Content-Disposition", `attachment; filename="`+r.PathValue("name")+`.yaml"`)
-	_, _ = w.Write(manifest) // to a browser that may be gone
+	_, _ = w.Write(manifest) // the browser can be gone
 }

@@ -291,7 +291,7 @@ func TestEnd(t *testing.T) {
 		t.Error(err)
 	}
 	if _, open := <-before.Events(); open {
-		t.Error("a subscription goes on")
+		t.Error("a subscription does not end")
 	}
 	if _, open := <-subscribe(t, c, Filter{}, "").Events(); open {
 		t.Error("a new one does")

@@ -10,37 +10,37 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// OnNode is a node and what is on it. It never changes.
+// OnNode is a node and its pods. It never changes.
 type OnNode struct {
 	Node
-	// Exists is false for a node that only its pods name: it is gone, or has not been seen yet.
+	// Exists is false for a node that only its pods name: it is deleted, or has not been seen yet.
 	Exists bool
 	// Pods that are ranks or hold GPUs: ranks by gang, role and index, then the others.
 	Pods []Pod
 }
 
-// Snapshot is what is known of a cluster at one moment. It never changes.
+// Snapshot is the state of a cluster at one moment. It never changes.
 type Snapshot struct {
-	// Version rises with every change of what follows. It means nothing to another process.
+	// Version rises with each change, within this process.
 	Version uint64
-	// Nodes by name, with those that exist no more and have pods.
+	// Nodes by name, including deleted nodes that still have pods.
 	Nodes []*OnNode
-	// NodesKnown and PodsKnown report whether all of them have been seen once.
+	// NodesKnown and PodsKnown report whether all of them have been listed at least once.
 	NodesKnown, PodsKnown bool
-	// Problems with what is known, of nodes, then of pods: it is incomplete, or as it was some time ago.
+	// Problems with nodes, then with pods: the state is incomplete or old.
 	Problems []Problem
 	// PodProblems are those of pods alone.
 	PodProblems []Problem
 }
 
-// cluster keeps what is on the nodes of one cluster.
+// cluster tracks the nodes of one cluster and their pods.
 type cluster struct {
 	name     string
 	counting Counting
 
 	mu    sync.Mutex
 	nodes map[string]*entry
-	// pods lead from their UID to the name of their node.
+	// pods map the UID of a pod to the name of its node.
 	pods            map[types.UID]string
 	ofNodes, ofPods source
 	version         uint64
@@ -49,13 +49,13 @@ type cluster struct {
 	followers followers
 }
 
-// entry of a node, whose pods may come before it and leave after it.
+// entry of a node. Its pods can come before it and outlive it.
 type entry struct {
 	node   Node
 	exists bool
 	pods   map[types.UID]Pod
-	// said is what snapshots have of it; nil after a change.
-	said *OnNode
+	// shared is its entry in snapshots; nil after a change.
+	shared *OnNode
 }
 
 func newCluster(name string, counting Counting) *cluster {
@@ -67,7 +67,7 @@ func newCluster(name string, counting Counting) *cluster {
 	}
 }
 
-// view is the snapshot of the moment. It costs what has changed since the last one.
+// view returns the current snapshot. Its cost depends only on the changes since the last one.
 func (c *cluster) view() *Snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,17 +81,17 @@ func (c *cluster) view() *Snapshot {
 	return c.snapshot
 }
 
-// list the nodes. The caller holds the lock, as for all that follows here.
+// list returns the nodes. The caller of this and of all methods below holds the lock.
 func (c *cluster) list() []*OnNode {
 	all := make([]*OnNode, 0, len(c.nodes))
 	for name, e := range c.nodes {
-		if e.said == nil {
-			e.said = &OnNode{
+		if e.shared == nil {
+			e.shared = &OnNode{
 				Node: e.node, Exists: e.exists, Pods: slices.SortedFunc(maps.Values(e.pods), comparePods),
 			}
-			e.said.Name = name
+			e.shared.Name = name
 		}
-		all = append(all, e.said)
+		all = append(all, e.shared)
 	}
 	slices.SortFunc(all, func(a, b *OnNode) int { return strings.Compare(a.Name, b.Name) })
 	return all
@@ -108,7 +108,7 @@ func (c *cluster) entry(name string) *entry {
 		e = &entry{pods: map[types.UID]Pod{}}
 		c.nodes[name] = e
 	}
-	e.said = nil
+	e.shared = nil
 	c.changed()
 	return e
 }
@@ -116,7 +116,7 @@ func (c *cluster) entry(name string) *entry {
 func (c *cluster) setNode(n *corev1.Node) {
 	node := c.counting.nodeOf(n)
 	if e := c.nodes[n.Name]; e != nil && e.exists && e.node == node {
-		return // as for most updates: its kubelet reports every few minutes
+		return // most updates are periodic reports of the kubelet
 	}
 	e := c.entry(n.Name)
 	e.node, e.exists = node, true
@@ -131,7 +131,7 @@ func (c *cluster) dropNode(name string) {
 	c.forget(name)
 }
 
-// forget a node that does not exist and has no pods.
+// forget removes a node that does not exist and has no pods.
 func (c *cluster) forget(name string) {
 	if e := c.nodes[name]; !e.exists && len(e.pods) == 0 {
 		delete(c.nodes, name)
@@ -148,7 +148,7 @@ func (c *cluster) setPod(p *corev1.Pod) {
 	if known && was == p.Spec.NodeName && c.nodes[was].pods[p.UID] == pod {
 		return
 	}
-	if known && was != p.Spec.NodeName { // no API server lets that happen
+	if known && was != p.Spec.NodeName { // the API server prevents this
 		c.dropPod(p.UID)
 	}
 	c.entry(p.Spec.NodeName).pods[p.UID] = pod

@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// said is a snapshot in short: the nodes with the numbers of their pods.
-func said(s *Snapshot) map[string]int {
+// podCounts returns the number of pods per node of a snapshot.
+func podCounts(s *Snapshot) map[string]int {
 	all := map[string]int{}
 	for _, n := range s.Nodes {
 		all[n.Name] = len(n.Pods)
@@ -18,12 +18,12 @@ func said(s *Snapshot) map[string]int {
 	return all
 }
 
-// TestSnapshotsAreShared: what changes nothing makes no new snapshot, and what has not changed is the same.
+// TestSnapshotsAreShared: an irrelevant change makes no new snapshot, and unchanged nodes are shared.
 func TestSnapshotsAreShared(t *testing.T) {
 	c := known(newNode("a"), newNode("b"), newRank("team-a", "bert", "worker", 0, "a", 8))
 	before := c.view()
 	if c.view() != before {
-		t.Error("nothing has changed, and there is another snapshot")
+		t.Error("a new snapshot without a change")
 	}
 	for name, same := range map[string]func(){
 		"a heartbeat": func() {
@@ -36,10 +36,10 @@ func TestSnapshotsAreShared(t *testing.T) {
 				p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady}}
 			}))
 		},
-		"a pod without GPUs":      func() { c.setPod(newPod("team-b", "web", "a", 0)) },
-		"its end":                 func() { c.dropPod("team-b/web") },
-		"a node that nobody knew": func() { c.dropNode("x") },
-		"a label that says nothing": func() {
+		"a pod without GPUs": func() { c.setPod(newPod("team-b", "web", "a", 0)) },
+		"its end":            func() { c.dropPod("team-b/web") },
+		"an unknown node":    func() { c.dropNode("x") },
+		"an unrelated label": func() {
 			c.setNode(newNode("a", func(n *corev1.Node) { n.Labels["x"] = "y" }))
 		},
 	} {
@@ -54,39 +54,39 @@ func TestSnapshotsAreShared(t *testing.T) {
 		t.Errorf("version %d after %d; the node that has changed must be another one, and no other",
 			after.Version, before.Version)
 	}
-	if diff := cmp.Diff(map[string]int{"a": 1, "b": 0}, said(before)); diff != "" {
+	if diff := cmp.Diff(map[string]int{"a": 1, "b": 0}, podCounts(before)); diff != "" {
 		t.Errorf("an old snapshot has changed (-want +got):\n%s", diff)
 	}
 }
 
-// TestNodesComeAndGo: a node stays while pods are on it, and pods may come before their node.
+// TestNodesComeAndGo: a node stays while it has pods, and pods can come before their node.
 func TestNodesComeAndGo(t *testing.T) {
 	c := known(newRank("team-a", "bert", "worker", 0, "a", 8), newNode("b"))
-	if diff := cmp.Diff(map[string]int{"a": 1, "b": 0}, said(c.view())); diff != "" {
+	if diff := cmp.Diff(map[string]int{"a": 1, "b": 0}, podCounts(c.view())); diff != "" {
 		t.Errorf("a pod without a node (-want +got):\n%s", diff)
 	}
 	c.setNode(newNode("a"))
 	c.dropNode("a")
 	c.dropNode("b")
 	if n := c.view().Nodes; len(n) != 1 || n[0].Exists || n[0].Kind != "" {
-		t.Errorf("nodes that are gone: %+v", n)
+		t.Errorf("deleted nodes: %+v", n)
 	}
 	c.setPod(newRank("team-a", "bert", "worker", 0, "a", 8, func(p *corev1.Pod) {
 		p.Status.Phase = corev1.PodSucceeded
 	}))
-	if diff := cmp.Diff(map[string]int{}, said(c.view())); diff != "" || len(c.nodes)+len(c.pods) > 0 {
+	if diff := cmp.Diff(map[string]int{}, podCounts(c.view())); diff != "" || len(c.nodes)+len(c.pods) > 0 {
 		t.Errorf("something is left (-want +got):\n%s", diff)
 	}
 }
 
-// TestRelist: after a lost connection what was missed is made up for.
+// TestRelist: the list after a lost connection brings missed changes.
 func TestRelist(t *testing.T) {
 	c := known(newNode("a"), newNode("b"), newRank("team-a", "bert", "worker", 0, "a", 8),
 		newRank("team-a", "bert", "worker", 1, "b", 8))
 	c.setNodes([]*corev1.Node{newNode("b"), newNode("c")})
 	again := newRank("team-a", "bert", "worker", 1, "c", 8, func(p *corev1.Pod) { p.UID = "new" })
 	c.setPods([]*corev1.Pod{again})
-	if diff := cmp.Diff(map[string]int{"b": 0, "c": 1}, said(c.view())); diff != "" {
+	if diff := cmp.Diff(map[string]int{"b": 0, "c": 1}, podCounts(c.view())); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	names := func(yield func(string) bool) {

@@ -15,23 +15,23 @@ import (
 // ErrUnknownCluster: no cluster of this name is configured.
 var ErrUnknownCluster = errors.New("no such cluster")
 
-// Options of Clusters. All are needed but those that say otherwise.
+// Options of Clusters. All are required unless stated otherwise.
 type Options struct {
 	// Sources of the clusters, by name.
 	Sources map[string]Sources
 	Counting
-	// Log of what cannot be followed.
+	// Log of sources that cannot be followed.
 	Log logr.Logger
 }
 
-// Clusters are what is on the nodes of all clusters. Its methods may be called from several goroutines.
+// Clusters tracks the nodes of all clusters. Its methods are safe for concurrent use.
 type Clusters struct {
 	clusters map[string]*cluster
 	sources  map[string]Sources
 	log      logr.Logger
 }
 
-// New makes Clusters, which know nothing until Run.
+// New returns Clusters. They are empty until Run.
 func New(o Options) *Clusters {
 	c := &Clusters{clusters: map[string]*cluster{}, sources: o.Sources, log: o.Log}
 	for name := range o.Sources {
@@ -40,8 +40,8 @@ func New(o Options) *Clusters {
 	return c
 }
 
-// Run follows nodes and pods until the context ends. An error of a cluster never ends it: it is logged, is a
-// Problem of the snapshots, and the cluster is tried again.
+// Run follows nodes and pods until the context ends. It logs an error of a cluster, adds it to the Problems
+// of the snapshots, and tries again.
 func (c *Clusters) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	for name, at := range c.clusters {
@@ -53,10 +53,10 @@ func (c *Clusters) Run(ctx context.Context) error {
 			}
 			from := &watched{
 				ListerWatcherWithContext: toolscache.ToListerWatcherWithContext(lists), from: lists,
-				tell: func(err error) { at.tell(s.of, err, log) },
+				record: func(err error) { at.record(s.of, err, log) },
 			}
 			running.Go(func() {
-				// What it logs, package placement logs once.
+				// Package placement logs each problem once; the reflector would repeat it.
 				quiet := logr.Discard()
 				r := toolscache.NewReflectorWithOptions(from, s.example, s,
 					toolscache.ReflectorOptions{Name: "placement", Logger: &quiet})
@@ -68,7 +68,7 @@ func (c *Clusters) Run(ctx context.Context) error {
 	return nil
 }
 
-// Snapshot of a cluster at this moment. The error is ErrUnknownCluster.
+// Snapshot returns the current state of a cluster. The error is ErrUnknownCluster.
 func (c *Clusters) Snapshot(cluster string) (*Snapshot, error) {
 	at, known := c.clusters[cluster]
 	if !known {
@@ -77,8 +77,8 @@ func (c *Clusters) Snapshot(cluster string) (*Snapshot, error) {
 	return at.view(), nil
 }
 
-// tell how the last request of a source went.
-func (c *cluster) tell(of *source, err error, log logr.Logger) {
+// record the result of the last request of a source.
+func (c *cluster) record(of *source, err error, log logr.Logger) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before := of.trouble
@@ -88,9 +88,9 @@ func (c *cluster) tell(of *source, err error, log logr.Logger) {
 	c.changed()
 	switch {
 	case err != nil:
-		log.Error(err, "The map cannot be kept up to date; it is tried again", "resource", of.what)
+		log.Error(err, "Failed to update the map; retrying", "resource", of.what)
 	default:
-		log.Info("The map is kept up to date again", "resource", of.what)
+		log.Info("The map is up to date again", "resource", of.what)
 	}
 }
 

@@ -5,20 +5,18 @@
 //	           ──bound─▶ reflector ──▶
 //	             pods
 //
-// Two reflectors follow one cluster. They keep of a node what the map shows, and of a pod that holds GPUs, or
-// is a rank, less than 300 bytes; of all other pods nothing. The caches that the recorder and package live
-// share hold none of this: they would hold whole pods, of every kind, and know no field selector that leaves
-// out those that have ended.
+// Two reflectors follow one cluster. They keep what the map shows of a node, and less than 300 bytes
+// of a pod that holds GPUs or is a rank. They keep nothing of other pods. The caches of the recorder and of
+// package live are not used: they would hold complete pods, and cannot select pods that have not ended.
 //
 // Invariants:
-//   - Of a pod that is no rank nothing is known but how many GPUs it holds on which node: no name, no
-//     namespace.
-//   - A Snapshot never changes, and shares with later ones the nodes that have not changed.
-//   - A Map names a gang only to who may list the TrainingJobs of its namespace; all other holders are one.
-//     Who may not list nodes is told only what the statuses of the jobs say that they may list.
-//   - What is not known is said not to be: without the right to list pods no GPU is said to be free.
-//   - A cluster that is away, or that does not let the server list, keeps no other waiting. The map says so,
-//     with the remedy, and shows what was seen last.
-//   - GPUs of a node that are held, free and unusable add up to those that it has.
-//   - Nothing is asked of a cluster while a Map is made.
+//   - Of a pod that is not a rank, only its node and number of GPUs are kept: no name, no namespace.
+//   - A Snapshot never changes, and shares unchanged nodes with later ones.
+//   - A Map names a gang only to users who may list the TrainingJobs of its namespace; all other holders are
+//     one. Users who may not list nodes see only what the statuses of their jobs contain.
+//   - Unknown amounts are marked unknown: without the right to list pods no GPU is shown as free.
+//   - A cluster that is unreachable, or denies the server, does not delay the others. The map shows
+//     the problem with its remedy, and the last known state.
+//   - The held, free and unusable GPUs of a node add up to its GPUs.
+//   - Making a Map sends no request to a cluster.
 package placement

@@ -27,7 +27,7 @@ func list(gpus int64) corev1.ResourceList {
 	}
 }
 
-// newNode that is ready, with 8 H100.
+// newNode returns a ready node with 8 H100.
 func newNode(name string, change ...func(*corev1.Node)) *corev1.Node {
 	n := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{product: "H100"}},
@@ -45,7 +45,7 @@ func newNode(name string, change ...func(*corev1.Node)) *corev1.Node {
 	return n
 }
 
-// newPod that runs on a node and holds GPUs.
+// newPod returns a pod that runs on a node and holds GPUs.
 func newPod(namespace, name, node string, gpus int64, change ...func(*corev1.Pod)) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + "/" + name)},
@@ -61,7 +61,7 @@ func newPod(namespace, name, node string, gpus int64, change ...func(*corev1.Pod
 	return p
 }
 
-// newRank of a job.
+// newRank returns the pod of a rank.
 func newRank(namespace, job, role string, index int, node string, gpus int64, change ...func(*corev1.Pod),
 ) *corev1.Pod {
 	change = append([]func(*corev1.Pod){func(p *corev1.Pod) {
@@ -89,7 +89,7 @@ func newJob(namespace, name string, phase v1alpha1.Phase, change ...func(*v1alph
 	return j
 }
 
-// known is a cluster whose nodes and pods have been listed.
+// known returns a cluster whose nodes and pods have been listed.
 func known(objects ...any) *cluster {
 	c := newCluster("here", counting())
 	c.ofNodes.listed, c.ofPods.listed = true, true
@@ -100,10 +100,10 @@ func known(objects ...any) *cluster {
 	return c
 }
 
-// everything may be seen.
+// everything is a viewer with all rights.
 func everything() Viewer { return Viewer{ListsNodes: true, Sees: func(string) bool { return true }} }
 
-// only the jobs of one namespace may be seen.
+// only is a viewer who may see the jobs of one namespace.
 func only(namespace string) Viewer {
 	return Viewer{ListsNodes: true, Sees: func(of string) bool { return of == namespace }}
 }

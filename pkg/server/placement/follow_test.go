@@ -33,7 +33,7 @@ func until(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// failing is a source that fails as long as it has an error.
+// failing is a source that fails while it has an error.
 type failing struct {
 	of  toolscache.ListerWatcherWithContext
 	err atomic.Pointer[error]
@@ -65,7 +65,7 @@ func (f *failing) Watch(o metav1.ListOptions) (watch.Interface, error) {
 
 func (f *failing) IsWatchListSemanticsUnSupported() bool { return true }
 
-// TestFollow: what happens to nodes and pods is seen, while one cluster is away and another lacks a right.
+// TestFollow: snapshots follow nodes and pods, while another cluster is unreachable and one lacks a right.
 func TestFollow(t *testing.T) {
 	nodes, pods := fcache.NewFakeControllerSource(), fcache.NewFakeControllerSource()
 	nodes.Add(newNode("a"))
@@ -90,7 +90,7 @@ func TestFollow(t *testing.T) {
 		return s
 	}
 	until(t, "all is seen", func() bool { return len(snapshot("here").Problems) == 0 })
-	if diff := cmp.Diff(map[string]int{"a": 1}, said(snapshot("here"))); diff != "" {
+	if diff := cmp.Diff(map[string]int{"a": 1}, podCounts(snapshot("here"))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	nodes.Modify(newNode("a", func(n *corev1.Node) { n.Spec.Unschedulable = true }))
@@ -99,10 +99,10 @@ func TestFollow(t *testing.T) {
 	pods.Add(newPod("team-b", "notebook", "b", 2))
 	until(t, "the changes are seen", func() bool {
 		s := snapshot("here")
-		return cmp.Equal(map[string]int{"a": 0, "b": 1}, said(s)) && s.Nodes[0].Cordoned
+		return cmp.Equal(map[string]int{"a": 0, "b": 1}, podCounts(s)) && s.Nodes[0].Cordoned
 	})
 	nodes.Delete(newNode("b"))
-	until(t, "the node is gone", func() bool {
+	until(t, "the node is deleted", func() bool {
 		n := snapshot("here").Nodes
 		return len(n) == 2 && !n[1].Exists
 	})
@@ -113,11 +113,11 @@ func TestFollow(t *testing.T) {
 			len(snapshot("denied").Problems) == 1
 	})
 	if s := snapshot("away"); s.NodesKnown || s.PodsKnown {
-		t.Errorf("of a cluster that is away is known: %+v", s)
+		t.Errorf("an unreachable cluster has %+v", s)
 	}
 	p := snapshot("denied").Problems[0]
 	if !strings.Contains(p.Detail, "may not list and watch the pods") ||
-		!strings.Contains(p.Detail, "not known who holds") || !strings.Contains(p.Remedy, "role.yaml") {
+		!strings.Contains(p.Detail, "is unknown who holds") || !strings.Contains(p.Remedy, "role.yaml") {
 		t.Errorf("the problem is %+v", p)
 	}
 	denied.fail(nil)
@@ -131,31 +131,31 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestProblems: what was seen once stays, and is said to be old.
+// TestProblems: the last known state stays, with the problem that it is old.
 func TestProblems(t *testing.T) {
 	c := newCluster("here", counting())
-	if p := c.view().Problems; len(p) != 2 || !strings.Contains(p[0].Detail, "still being read") {
+	if p := c.view().Problems; len(p) != 2 || !strings.Contains(p[0].Detail, "still reading") {
 		t.Errorf("at the beginning: %+v", p)
 	}
 	c.ofNodes.listed, c.ofPods.listed = true, true
 	c.setNode(newNode("a"))
-	c.tell(&c.ofNodes, errors.New("connection refused"), logr.Discard())
+	c.record(&c.ofNodes, errors.New("connection refused"), logr.Discard())
 	s := c.view()
-	if len(s.Problems) != 1 || !strings.Contains(s.Problems[0].Detail, "as it was seen last") || !s.NodesKnown ||
+	if len(s.Problems) != 1 || !strings.Contains(s.Problems[0].Detail, "last known state") || !s.NodesKnown ||
 		len(s.Nodes) != 1 {
-		t.Errorf("while it is away: %+v", s)
+		t.Errorf("while it is unreachable: %+v", s)
 	}
-	c.tell(&c.ofNodes, errors.New("connection refused"), logr.Discard())
+	c.record(&c.ofNodes, errors.New("connection refused"), logr.Discard())
 	if c.view() != s {
 		t.Error("the same error makes another snapshot")
 	}
-	c.tell(&c.ofNodes, nil, logr.Discard())
+	c.record(&c.ofNodes, nil, logr.Discard())
 	if p := c.view().Problems; len(p) > 0 {
-		t.Errorf("when it is back: %+v", p)
+		t.Errorf("when it is reachable again: %+v", p)
 	}
 }
 
-// TestRequests: nothing is asked for but nodes, and pods that are bound and have not ended.
+// TestRequests: the server requests only nodes, and pods that are bound and have not ended.
 func TestRequests(t *testing.T) {
 	asked := make(chan *http.Request, 10)
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -6,13 +6,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// RankOnNode is a rank, and the node that it is on.
+// RankOnNode is a rank and the name of its node.
 type RankOnNode struct {
 	Node string
 	Rank
 }
 
-// Ranks of a job that are on nodes, by node. Those that are not bound or have ended are not among them.
+// Ranks returns the ranks of a job that are on nodes, by node. Unbound and ended ranks are excluded.
 func (s *Snapshot) Ranks(job types.UID) []RankOnNode {
 	var all []RankOnNode
 	for _, on := range s.Nodes {
@@ -25,13 +25,13 @@ func (s *Snapshot) Ranks(job types.UID) []RankOnNode {
 	return all
 }
 
-// gang is what followers ask for: they need not know the UID, since they are only woken up.
+// gang is the key of followers. It has no UID, since a wake-up for another job of the name is harmless.
 type gang struct{ namespace, name string }
 
 // followers of gangs.
 type followers map[gang]map[chan struct{}]bool
 
-// wake those who follow the gang of a job. It never blocks: who has not been seen to yet is woken up already.
+// wake the followers of a job's gang. It never blocks: a channel that is full already wakes its follower.
 func (f followers) wake(of Job) {
 	for changes := range f[gang{of.Namespace, of.Name}] {
 		select {
@@ -41,9 +41,8 @@ func (f followers) wake(of Job) {
 	}
 }
 
-// Follow the ranks of the job of a name until closeIt is called: the channel has something when one of them
-// is bound, changes, or has ended. It only wakes up, and asks nobody's rights. The error is
-// ErrUnknownCluster.
+// Follow the ranks of a job by name until closeIt is called: the channel receives a value when a rank is
+// bound, changes or ends. It reveals nothing else and checks no rights. The error is ErrUnknownCluster.
 func (c *Clusters) Follow(cluster, namespace, name string) (
 	changes <-chan struct{}, closeIt func(), err error,
 ) {

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestRanks of one job, by its UID: another of its name has others.
+// TestRanks: ranks are those of one UID, not of the name.
 func TestRanks(t *testing.T) {
 	c := known(
 		newNode("a"),
@@ -25,7 +25,7 @@ func TestRanks(t *testing.T) {
 	}
 }
 
-// TestFollowGang: who follows a gang is woken up by what happens to its ranks, and by nothing else.
+// TestFollowGang: only changes of a gang's ranks wake its followers.
 func TestFollowGang(t *testing.T) {
 	c := New(Options{Counting: counting(), Sources: map[string]Sources{"here": {}}})
 	if _, _, err := c.Follow("other", "team-a", "bert"); !errors.Is(err, ErrUnknownCluster) {
@@ -62,9 +62,9 @@ func TestFollowGang(t *testing.T) {
 			at.setPod(newRank("team-b", "bert", "worker", 0, "a", 4))
 		}, false},
 		{"it ends", func() { at.dropPod(uid) }, true},
-		{"all are listed anew", func() { at.setPods([]*corev1.Pod{rank}) }, true},
+		{"all are listed again", func() { at.setPods([]*corev1.Pod{rank}) }, true},
 		{"none of them is there", func() { at.setPods(nil) }, true},
-		{"nobody follows", func() { stop(); at.setPod(rank) }, false},
+		{"no follower", func() { stop(); at.setPod(rank) }, false},
 	} {
 		if step.do(); woken() != step.want {
 			t.Errorf("%s: woken is %v", step.what, !step.want)

@@ -9,16 +9,16 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// Viewer is who looks at a map, as far as the cluster lets them.
+// Viewer is the rights of a user in a cluster.
 type Viewer struct {
-	// ListsNodes reports whether they may list nodes.
+	// ListsNodes reports whether the user may list nodes.
 	ListsNodes bool
-	// Sees reports whether they may list the TrainingJobs of a namespace.
+	// Sees reports whether the user may list the TrainingJobs of a namespace.
 	Sees func(namespace string) bool
 }
 
-// NewViewer is who may list some jobs: in the namespaces of these. Of others that they may see there are no
-// jobs to be shown.
+// NewViewer returns a viewer who sees the namespaces of the visible jobs. Other namespaces have no jobs to
+// show.
 func NewViewer(listsNodes bool, visible []*v1alpha1.TrainingJob) Viewer {
 	seen := map[string]bool{}
 	for _, j := range visible {
@@ -27,20 +27,19 @@ func NewViewer(listsNodes bool, visible []*v1alpha1.TrainingJob) Viewer {
 	return Viewer{ListsNodes: listsNodes, Sees: func(namespace string) bool { return seen[namespace] }}
 }
 
-// Map of a cluster, as one viewer may see it.
+// Map of a cluster for one viewer.
 type Map struct {
 	// Version is that of the snapshot.
 	Version uint64
-	// NodesKnown reports whether Groups are all nodes that have GPUs or ranks, with what they have. Otherwise
-	// they are the nodes that the statuses of jobs name: what is on them of others is not known, and no number
-	// of GPUs is.
+	// NodesKnown reports whether Groups are all nodes that have GPUs or ranks. Otherwise Groups are the nodes
+	// that the statuses of jobs name, without numbers of GPUs and without other holders.
 	NodesKnown bool
-	// HoldersKnown reports whether it is known who holds which GPU. Otherwise no node has holders, and nothing
-	// is known of Used, Free and Unusable.
+	// HoldersKnown reports whether the holders of GPUs are known. Otherwise no node has holders, and Used,
+	// Free and Unusable are unknown.
 	HoldersKnown bool
-	// Groups of nodes, by kind of GPU and where they are.
+	// Groups of nodes, by kind of GPU and location.
 	Groups []Group
-	// Gangs that the viewer may see and that hold something, those with most GPUs first.
+	// Gangs that the viewer may see and that hold ranks or GPUs, those with most GPUs first.
 	Gangs  []Gang
 	Totals Totals
 	// Waiting are the gangs that the viewer may see and that wait for GPUs, the oldest first.
@@ -53,9 +52,9 @@ type Totals struct {
 	// Nodes that have GPUs or ranks.
 	Nodes int
 	GPUs  int64
-	// Used by anybody; Other of them by whom the viewer may not see, and by pods that are no ranks.
+	// Used GPUs. Other is the part of hidden gangs and of pods that are not ranks.
 	Used, Other int64
-	// Free ones can be had. Unusable ones are free and cannot, or do not work.
+	// Free GPUs can be allocated. Unusable ones are not used and cannot be allocated.
 	Free, Unusable int64
 }
 
@@ -72,60 +71,60 @@ func (t *Totals) add(n *NodeUse) {
 	}
 }
 
-// Group of nodes that have the same kind of GPU and are at the same location.
+// Group of nodes with the same kind of GPU and location.
 type Group struct {
-	// Kind of GPU; empty where it is not known, or the nodes have none.
+	// Kind of GPU; empty if unknown or without GPUs.
 	Kind string
-	// DomainKey is the label that names the location, Domain what it says; empty where there is none.
+	// DomainKey is the label that names the location, Domain its value; empty if there is none.
 	DomainKey, Domain string
 	Totals            Totals
 	// Nodes by name.
 	Nodes []NodeUse
 }
 
-// Reason why GPUs of a node cannot be had, or are not as they should be.
+// Reason why GPUs of a node are unusable or in doubt.
 type Reason string
 
 // Reasons.
 const (
 	NotReady Reason = "NotReady"
 	Cordoned Reason = "Cordoned"
-	// NotOffered: some do not work, as the device plugin says.
+	// NotOffered: the device plugin does not offer some of them.
 	NotOffered Reason = "NotOffered"
-	// Gone: the node exists no more, or has not been seen yet; its pods do.
+	// Gone: the node is deleted or has not been seen yet; it has pods.
 	Gone Reason = "Gone"
-	// Overcommitted: more are held than pods can have. Those that are held may not work.
+	// Overcommitted: pods hold more GPUs than are allocatable. Some may not work.
 	Overcommitted Reason = "Overcommitted"
 )
 
-// NodeUse is a node and who holds its GPUs. Used, Free and Unusable add up to GPUs.
+// NodeUse is a node and the holders of its GPUs. Used, Free and Unusable add up to GPUs.
 type NodeUse struct {
 	Name                       string
 	GPUs, Used, Free, Unusable int64
 	Reasons                    []Reason
-	// Holders by gang; whom the viewer may not see is one, which comes last.
+	// Holders by gang; all hidden ones are one, which comes last.
 	Holders []Holder
 }
 
-// Holder of GPUs of a node, or who has a rank there without any.
+// Holder of GPUs or of ranks without GPUs on a node.
 type Holder struct {
-	// Gang is an index of Map.Gangs; -1 for whom the viewer may not see.
+	// Gang is an index of Map.Gangs; -1 for hidden gangs and other pods.
 	Gang int
 	GPUs int64
-	// Ranks by role and index. None are known of whom the viewer may not see.
+	// Ranks by role and index; empty for hidden gangs.
 	Ranks []Rank
 }
 
-// Gang that holds something.
+// Gang that holds ranks or GPUs.
 type Gang struct {
 	UID             types.UID
 	Namespace, Name string
-	// Phase of its job; empty where that is not known yet, or no more.
+	// Phase of its job; empty if unknown.
 	Phase v1alpha1.Phase
-	// GPUs that it holds; where nodes are not known, those that its job requests.
+	// GPUs that it holds; without known nodes, those that its job requests.
 	GPUs  int64
 	Nodes int
-	// More reports whether it may be on more nodes than are known: a status names at most 100.
+	// More reports whether it can be on more nodes than listed: a status names at most 100.
 	More bool
 }
 
@@ -134,14 +133,14 @@ type Waiting struct {
 	UID             types.UID
 	Namespace, Name string
 	Phase           v1alpha1.Phase
-	// GPUs that it requests; 0 also where the operator has not looked at it yet.
+	// GPUs that it requests; 0 also before the operator has set a status.
 	GPUs    int64
 	Created time.Time
-	// Reason why it waits, in one word; empty where none is known.
+	// Reason why it waits, in one word; empty if unknown.
 	Reason string
 }
 
-// Find returns a node of the map, and nil where it has none of that name.
+// Find returns a node of the map, or nil.
 func (m *Map) Find(node string) *NodeUse {
 	for g := range m.Groups {
 		nodes := m.Groups[g].Nodes

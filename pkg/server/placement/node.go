@@ -7,35 +7,35 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/framework"
 )
 
-// Counting is what counts as GPUs, and how nodes are told apart.
+// Counting defines which resources are GPUs, and which labels group nodes.
 type Counting struct {
-	// GPUs are the resources that count as GPUs, as the operator has them. None means the default ones.
+	// GPUs are the resources that count as GPUs, as configured for the operator. Empty means the default.
 	GPUs framework.GPUs
-	// KindLabels of nodes name the product of their GPUs; the first that a node has counts. The kind of others
-	// is the name of the resource.
+	// KindLabels name the product of a node's GPUs; the first label that the node has counts. Without one,
+	// the kind is the resource's name.
 	KindLabels []string
-	// TopologyLabels of nodes name where they are, such as a rack or a zone; the first that a node has counts.
+	// TopologyLabels name a node's location, such as a rack or zone; the first label that the node has
+	// counts.
 	TopologyLabels []string
 }
 
-// DefaultTopologyLabels are those that Kubernetes itself defines and that group nodes.
+// DefaultTopologyLabels are the labels of Kubernetes itself that group nodes.
 func DefaultTopologyLabels() []string { return []string{corev1.LabelTopologyZone} }
 
-// Node is what is known of a node.
+// Node is what the server keeps of a node.
 type Node struct {
 	Name string
-	// Kind of its GPUs; empty where it has none.
+	// Kind of its GPUs; empty without GPUs.
 	Kind string
-	// DomainKey is the label that names where it is, Domain what that says; empty where it has no such label.
+	// DomainKey is the label that names the location, Domain its value; empty without such a label.
 	DomainKey, Domain string
-	// Capacity is how many GPUs it has, Allocatable how many of them pods can have: those that work, as the
-	// device plugin says.
+	// Capacity is the number of its GPUs, Allocatable the number that pods can use.
 	Capacity, Allocatable int64
-	// Ready is its condition of that name. Cordoned nodes take no other pods.
+	// Ready is the condition of that name. Cordoned nodes accept no new pods.
 	Ready, Cordoned bool
 }
 
-// nodeOf says what is kept of a node.
+// nodeOf returns what the server keeps of a node.
 func (c Counting) nodeOf(n *corev1.Node) Node {
 	node := Node{
 		Name: n.Name, Cordoned: n.Spec.Unschedulable,
@@ -54,7 +54,7 @@ func (c Counting) nodeOf(n *corev1.Node) Node {
 	return node
 }
 
-// labelled returns the first of some labels that is there.
+// labelled returns the first of the labels that is set.
 func labelled(labels map[string]string, keys []string) (key, value string) {
 	for _, key := range keys {
 		if value := labels[key]; value != "" {
@@ -64,7 +64,7 @@ func labelled(labels map[string]string, keys []string) (key, value string) {
 	return "", ""
 }
 
-// resourceOf a node is that of which it has most GPUs; of equally many the first by name.
+// resourceOf returns the resource of which a node has most GPUs; of equal numbers the first by name.
 func (c Counting) resourceOf(n *corev1.Node) string {
 	kind, most := "", int64(0)
 	for name, q := range n.Status.Capacity {
@@ -78,7 +78,7 @@ func (c Counting) resourceOf(n *corev1.Node) string {
 	return kind
 }
 
-// trimNode keeps what nodeOf reads: the reflector collects the whole first list before it passes it on.
+// trimNode drops what nodeOf does not read: the reflector collects the first list in memory.
 func trimNode(in any) (any, error) {
 	n, ok := in.(*corev1.Node)
 	if !ok {

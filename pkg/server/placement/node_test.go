@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// TestNodes: what is known of a node, also after it was trimmed.
+// TestNodes: nodeOf gives the same for a node and its trimmed copy.
 func TestNodes(t *testing.T) {
 	const zone = corev1.LabelTopologyZone
 	for name, of := range map[string]struct {
@@ -43,11 +43,11 @@ func TestNodes(t *testing.T) {
 			func(n *corev1.Node) { n.Spec.Unschedulable = true },
 			Node{Kind: "H100", Capacity: 8, Allocatable: 8, Ready: true, Cordoned: true},
 		},
-		"not heard of": {
+		"unknown readiness": {
 			func(n *corev1.Node) { n.Status.Conditions[1].Status = corev1.ConditionUnknown },
 			Node{Kind: "H100", Capacity: 8, Allocatable: 8},
 		},
-		"just born": {
+		"new": {
 			func(n *corev1.Node) { n.Status.Conditions = nil }, Node{Kind: "H100", Capacity: 8, Allocatable: 8},
 		},
 		"without GPUs": {

@@ -11,8 +11,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/queues"
 )
 
-// Of makes the map that a viewer may see of a snapshot and of the jobs of the cluster, of which it takes
-// those that the viewer may see. It changes neither.
+// Of returns the map of a snapshot that a viewer may see, with those of the cluster's jobs that the viewer
+// may see. It changes neither.
 func Of(s *Snapshot, v Viewer, jobs []*v1alpha1.TrainingJob) Map {
 	hidden := func(j *v1alpha1.TrainingJob) bool { return !v.Sees(j.Namespace) }
 	jobs = slices.DeleteFunc(slices.Clone(jobs), hidden)
@@ -22,9 +22,9 @@ func Of(s *Snapshot, v Viewer, jobs []*v1alpha1.TrainingJob) Map {
 	}
 	switch {
 	case !v.ListsNodes:
-		m.HoldersKnown = true // as far as statuses say
+		m.HoldersKnown = true // as far as statuses have them
 		m.Problems = []Problem{{
-			"You may not list the nodes of this cluster: only those are shown that your own jobs are on.",
+			"You may not list the nodes of this cluster: the map shows only the nodes of your own jobs.",
 			"Ask an admin for the right to list nodes, to see the whole cluster.",
 		}}
 		m.fromStatuses(jobs)
@@ -44,7 +44,7 @@ func (m *Map) fromNodes(s *Snapshot, v Viewer, jobs []*v1alpha1.TrainingJob) {
 	b := newBuilder(jobs)
 	for _, on := range s.Nodes {
 		if on.Kind == "" && on.Capacity == 0 && len(on.Pods) == 0 {
-			continue // it has neither GPUs nor ranks
+			continue // neither GPUs nor ranks
 		}
 		b.add(on, b.use(on, v, s.PodsKnown))
 	}
@@ -66,7 +66,7 @@ type builder struct {
 	at     map[types.UID]int
 }
 
-// location of nodes and their kind of GPU tell groups apart.
+// location and kind of GPU define a group of nodes.
 type location struct{ kind, key, domain string }
 
 func newBuilder(jobs []*v1alpha1.TrainingJob) *builder {
@@ -87,7 +87,7 @@ func (b *builder) add(on *OnNode, use NodeUse) {
 	b.groups[p].Nodes = append(b.groups[p].Nodes, use)
 }
 
-// gang returns the index of a job's gang, until done.
+// gang returns the index of a job's gang, valid until done.
 func (b *builder) gang(job Job) int {
 	i, known := b.at[job.UID]
 	if !known {
@@ -139,7 +139,7 @@ func reasons(on *OnNode, used int64) []Reason {
 	return all
 }
 
-// holders of the GPUs of a node, from its pods in their order.
+// holders of a node's GPUs, from its pods in their order.
 func (b *builder) holders(pods []Pod, v Viewer) []Holder {
 	var all []Holder
 	other := Holder{Gang: -1}
@@ -164,7 +164,7 @@ func (b *builder) holders(pods []Pod, v Viewer) []Holder {
 	return all
 }
 
-// done puts groups and gangs in order.
+// done sorts groups and gangs.
 func (b *builder) done() ([]Group, []Gang) {
 	order := make([]int, len(b.gangs)) // from the new index to the old one
 	for i := range order {
@@ -198,7 +198,7 @@ func compareGangs(a, b Gang) int {
 		strings.Compare(a.Name, b.Name), strings.Compare(string(a.UID), string(b.UID)))
 }
 
-// waiting are the jobs that wait, the oldest first.
+// waiting returns the jobs that wait, the oldest first.
 func waiting(jobs []*v1alpha1.TrainingJob) []Waiting {
 	var all []Waiting
 	for _, j := range jobs {

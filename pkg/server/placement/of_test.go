@@ -33,7 +33,7 @@ func scenario() (*Snapshot, []*v1alpha1.TrainingJob) {
 	}
 }
 
-// offers so many GPUs.
+// offers sets the number of GPUs of a node.
 func offers(gpus int64) func(*corev1.Node) {
 	return func(n *corev1.Node) { n.Status.Capacity, n.Status.Allocatable = list(gpus), list(gpus) }
 }
@@ -44,7 +44,7 @@ func worker(index int32, gpus int64) Rank {
 	return Rank{Role: "worker", Index: index, GPUs: gpus, State: Running}
 }
 
-// TestMap of everything that there is.
+// TestMap: a viewer with all rights sees everything.
 func TestMap(t *testing.T) {
 	s, jobs := scenario()
 	got := Of(s, everything(), jobs)
@@ -95,7 +95,7 @@ func TestMap(t *testing.T) {
 	}
 }
 
-// TestMapOfOneNamespace: whom the viewer may not see is one holder without a name, and counts all the same.
+// TestMapOfOneNamespace: hidden gangs are one holder without a name, and count in the sums.
 func TestMapOfOneNamespace(t *testing.T) {
 	s, jobs := scenario()
 	all, got := Of(s, everything(), jobs), Of(s, only("team-a"), jobs)
@@ -111,7 +111,7 @@ func TestMapOfOneNamespace(t *testing.T) {
 	}
 }
 
-// TestNewViewer: who may list a job sees the gangs of its namespace, and no others.
+// TestNewViewer: users who may list a job see the gangs of its namespace only.
 func TestNewViewer(t *testing.T) {
 	s, jobs := scenario()
 	got, want := Of(s, NewViewer(true, jobs[:1]), jobs[:1]), Of(s, only("team-a"), jobs)
@@ -123,7 +123,7 @@ func TestNewViewer(t *testing.T) {
 	}
 }
 
-// TestUnusable: GPUs that nobody can have are never free.
+// TestUnusable: unusable GPUs are never free.
 func TestUnusable(t *testing.T) {
 	full := newRank("team-a", "bert", "worker", 0, "a", 8)
 	for name, of := range map[string]struct {
@@ -140,16 +140,16 @@ func TestUnusable(t *testing.T) {
 				newRank("team-a", "bert", "worker", 0, "a", 2)},
 			NodeUse{GPUs: 8, Used: 2, Unusable: 6, Reasons: []Reason{Cordoned}},
 		},
-		"its GPUs have left": {
+		"its GPUs have disappeared": {
 			[]any{newNode("a", func(n *corev1.Node) { n.Status.Allocatable = list(0) }), full},
 			NodeUse{GPUs: 8, Used: 8, Reasons: []Reason{NotOffered, Overcommitted}},
 		},
-		"it has never had so many": {
+		"more than its capacity": {
 			[]any{newNode("a", offers(4)), full},
 			NodeUse{GPUs: 8, Used: 8, Reasons: []Reason{Overcommitted}},
 		},
-		"it is gone": {[]any{full}, NodeUse{GPUs: 8, Used: 8, Reasons: []Reason{Gone}}},
-		"its device plugin is gone": {
+		"it is deleted": {[]any{full}, NodeUse{GPUs: 8, Used: 8, Reasons: []Reason{Gone}}},
+		"its device plugin is removed": {
 			[]any{newNode("a", offers(0))},
 			NodeUse{},
 		},
@@ -167,7 +167,7 @@ func TestUnusable(t *testing.T) {
 	}
 }
 
-// TestHoldersUnknown: without pods no GPU is said to be anybody's, and that is said.
+// TestHoldersUnknown: without pods the holders are marked unknown.
 func TestHoldersUnknown(t *testing.T) {
 	c := newCluster("here", counting())
 	c.ofNodes.listed = true
@@ -178,7 +178,7 @@ func TestHoldersUnknown(t *testing.T) {
 	}
 }
 
-// TestMapFromStatuses: who may not list nodes sees those of their own jobs, by name alone.
+// TestMapFromStatuses: users who may not list nodes see those of their own jobs, only by name.
 func TestMapFromStatuses(t *testing.T) {
 	s, jobs := scenario()
 	jobs[0].Status.GPUs, jobs[0].Status.AllocatedNodes = 8, []string{"a", "b", "cpu"}
@@ -225,7 +225,7 @@ func TestMoreNodes(t *testing.T) {
 	}
 }
 
-// TestWaiting: those that want GPUs, in the order in which they came.
+// TestWaiting: jobs that wait for GPUs, in order of creation.
 func TestWaiting(t *testing.T) {
 	at := func(minute int) func(*v1alpha1.TrainingJob) {
 		return func(j *v1alpha1.TrainingJob) {
@@ -256,8 +256,7 @@ func TestWaiting(t *testing.T) {
 	}
 }
 
-// TestSumsHold whatever happens to nodes and pods: each GPU is used, free or unusable, and nobody is named
-// who may not be.
+// TestSumsHold: after random changes each GPU is used, free or unusable, and no hidden gang is named.
 func TestSumsHold(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
 	c := known()
@@ -309,7 +308,7 @@ func TestSumsHold(t *testing.T) {
 	}
 }
 
-// BenchmarkMap of 10,000 ranks on 1,250 nodes.
+// BenchmarkMap makes a map of 10,000 ranks on 1,250 nodes.
 func BenchmarkMap(b *testing.B) {
 	c := known()
 	for n := range 1250 {

@@ -17,7 +17,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// RankState is what a rank on a node is doing.
+// RankState is the state of a rank on a node.
 type RankState string
 
 // States of ranks.
@@ -25,39 +25,39 @@ const (
 	// Starting: it is bound, and its containers do not run yet.
 	Starting RankState = "Starting"
 	Running  RankState = "Running"
-	// Ending: it was told to end, and holds its GPUs until it has.
+	// Ending: it is being deleted, and holds its GPUs until then.
 	Ending RankState = "Ending"
 )
 
 // Rank of a gang, on a node.
 type Rank struct {
-	// Role in lower case, as it stands in the name of the pod; Index within the role, from 0.
+	// Role in lower case, as in the name of the pod; Index within the role, from 0.
 	Role  string
 	Index int32
-	// GPUs that it holds; 0 where they are not known either (Map.Nodes).
+	// GPUs that it holds; 0 also if unknown (Map.Nodes).
 	GPUs int64
-	// State is empty where it is not known.
+	// State is empty if unknown.
 	State RankState
-	// Ready is the pod's condition of that name, and Restarts how often the kubelet has restarted its
-	// containers. What a status says of ranks (Map.NodesKnown) has neither.
+	// Ready is the pod's condition of that name; Restarts is how often the kubelet has restarted its
+	// containers. Ranks from a status (Map.NodesKnown) have neither.
 	Ready    bool
 	Restarts int32
 }
 
-// Job whose ranks hold something.
+// Job whose ranks are on nodes.
 type Job struct {
 	UID             types.UID
 	Namespace, Name string
 }
 
-// Pod is what is known of a pod that is a rank or holds GPUs.
+// Pod is what the server keeps of a pod that is a rank or holds GPUs.
 type Pod struct {
-	// Job is the rank's; the zero value for all other pods, of which Rank has the GPUs alone.
+	// Job of a rank; the zero value for other pods, of which Rank has only the GPUs.
 	Job Job
 	Rank
 }
 
-// podOf says what is kept of a pod, and whether anything is.
+// podOf returns what the server keeps of a pod, and false if nothing.
 func (c Counting) podOf(p *corev1.Pod) (Pod, bool) {
 	if p.Spec.NodeName == "" || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
 		return Pod{}, false
@@ -80,7 +80,7 @@ func (c Counting) podOf(p *corev1.Pod) (Pod, bool) {
 	return pod, true
 }
 
-// jobOf a rank, and its index. Labels alone make no rank: anybody can write them.
+// jobOf returns the job and the index of a rank. Labels are not enough: any user can write them.
 func jobOf(p *corev1.Pod) (job Job, index int32, is bool) {
 	owner := metav1.GetControllerOfNoCopy(p)
 	if owner == nil || owner.Kind != "TrainingJob" || p.Labels[v1alpha1.LabelJobName] != owner.Name ||
@@ -104,7 +104,7 @@ func isReady(p *corev1.Pod) bool {
 	})
 }
 
-// restartsOf a pod, as the operator counts them in status.workers.
+// restartsOf counts restarts as the operator does in status.workers.
 func restartsOf(p *corev1.Pod) (n int32) {
 	for i := range p.Status.ContainerStatuses {
 		n += p.Status.ContainerStatuses[i].RestartCount
@@ -112,12 +112,12 @@ func restartsOf(p *corev1.Pod) (n int32) {
 	return n
 }
 
-// requestsOf a pod, as the scheduler counts them.
+// requestsOf returns the requests of a pod, as the scheduler counts them.
 func requestsOf(p *corev1.Pod) corev1.ResourceList {
 	return resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{})
 }
 
-// comparePods of a node: ranks by gang, role and index; then what is no rank.
+// comparePods sorts the pods of a node: ranks by gang, role and index; then the others.
 func comparePods(a, b Pod) int {
 	if a.isRank() != b.isRank() {
 		if a.isRank() {
@@ -140,8 +140,8 @@ func compareRanks(a, b Rank) int {
 
 func (p Pod) isRank() bool { return p.Job.UID != "" }
 
-// trimPod keeps what podOf reads, since the reflector collects the whole first list before it passes it on.
-// Most pods hold no GPUs: of these only the key is left.
+// trimPod drops what podOf does not read: the reflector collects the first list in memory. Of a pod without
+// GPUs only the key remains.
 func (c Counting) trimPod(in any) (any, error) {
 	p, ok := in.(*corev1.Pod)
 	if !ok {

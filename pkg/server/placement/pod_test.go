@@ -10,7 +10,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// TestPods: what is known of a pod, also after it was trimmed.
+// TestPods: podOf gives the same for a pod and its trimmed copy.
 func TestPods(t *testing.T) {
 	bert := Job{UID: "uid-bert", Namespace: "team-a", Name: "bert"}
 	rank := func(change func(*corev1.Pod)) *corev1.Pod {
@@ -42,7 +42,7 @@ func TestPods(t *testing.T) {
 			rank(func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending }),
 			&Pod{bert, Rank{Role: "worker", Index: 3, GPUs: 2, State: Starting}},
 		},
-		"a rank that is told to end": {
+		"a rank that is being deleted": {
 			rank(func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }),
 			&Pod{bert, Rank{Role: "worker", Index: 3, GPUs: 2, State: Ending}},
 		},
@@ -56,14 +56,14 @@ func TestPods(t *testing.T) {
 		"a rank that is not bound": {rank(func(p *corev1.Pod) { p.Spec.NodeName = "" }), nil},
 		"a rank that has ended":    {rank(func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }), nil},
 		"a rank that has failed":   {rank(func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }), nil},
-		"somebody else's": {
+		"another pod": {
 			newPod("team-b", "secret", "a", 4), &Pod{Rank: Rank{GPUs: 4}},
 		},
-		"somebody else's that ends": {
+		"another pod that ends": {
 			newPod("team-b", "secret", "a", 4, func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }),
 			&Pod{Rank: Rank{GPUs: 4}},
 		},
-		"somebody else's without GPUs": {newPod("team-b", "web", "a", 0), nil},
+		"another pod without GPUs": {newPod("team-b", "web", "a", 0), nil},
 		"an init container that needs more": {
 			rank(func(p *corev1.Pod) {
 				p.Spec.InitContainers = []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: list(3)}}}
@@ -86,7 +86,7 @@ func TestPods(t *testing.T) {
 		"labels of another job": {
 			rank(func(p *corev1.Pod) { p.Labels[v1alpha1.LabelJobName] = "other" }), &Pod{Rank: Rank{GPUs: 2}},
 		},
-		"an index that is none": {
+		"an invalid index": {
 			rank(func(p *corev1.Pod) { p.Labels[v1alpha1.LabelKubeflowReplicaIndex] = "-1" }),
 			&Pod{Rank: Rank{GPUs: 2}},
 		},
@@ -95,7 +95,7 @@ func TestPods(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for what, p := range map[string]*corev1.Pod{"whole": of.pod, "trimmed": trimmed.(*corev1.Pod)} {
+		for what, p := range map[string]*corev1.Pod{"original": of.pod, "trimmed": trimmed.(*corev1.Pod)} {
 			got, kept := counting().podOf(p)
 			if kept != (of.want != nil) {
 				t.Errorf("%s, %s: kept is %v", name, what, kept)
@@ -105,13 +105,13 @@ func TestPods(t *testing.T) {
 				}
 			}
 			if p.UID != of.pod.UID || p.Name != of.pod.Name {
-				t.Errorf("%s, %s: the reflector cannot tell it from others", name, what)
+				t.Errorf("%s, %s: its key differs", name, what)
 			}
 		}
 	}
 }
 
-// TestTrimmedPods: nothing is left of what pods are made of, above all no environment.
+// TestTrimmedPods: a trimmed pod has no spec, above all no environment.
 func TestTrimmedPods(t *testing.T) {
 	fill := func(p *corev1.Pod) {
 		p.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "TOKEN", Value: "secret"}}

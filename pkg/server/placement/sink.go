@@ -10,13 +10,13 @@ import (
 	"k8s.io/client-go/util/watchlist"
 )
 
-// sink is what a reflector takes for its store. It passes everything on and keeps nothing.
+// sink is a reflector's store. It passes objects on and keeps none.
 type sink struct {
 	cluster *cluster
 	of      *source
 	example any
 	trim    toolscache.TransformFunc
-	// These are called with the cluster's lock held.
+	// Functions called with the cluster's lock held.
 	set, drop func(any)
 	replace   func([]any)
 }
@@ -29,7 +29,7 @@ func (s *sink) Update(o any) error { s.locked(func() { s.set(o) }); return nil }
 func (s *sink) Delete(o any) error { s.locked(func() { s.drop(o) }); return nil }
 func (s *sink) Resync() error      { return nil }
 
-// Replace has all that there is.
+// Replace receives all objects.
 func (s *sink) Replace(all []any, _ string) error {
 	s.locked(func() {
 		s.replace(all)
@@ -64,11 +64,11 @@ func typed[T any](all []any) []T {
 	return list
 }
 
-// watched tells how each request of a ListerWatcher went.
+// watched records the result of each request of a ListerWatcher.
 type watched struct {
 	toolscache.ListerWatcherWithContext
-	from toolscache.ListerWatcher
-	tell func(error)
+	from   toolscache.ListerWatcher
+	record func(error)
 }
 
 // ListWithContext implements toolscache.ListerWithContext.
@@ -85,10 +85,10 @@ func (w *watched) WatchWithContext(ctx context.Context, o metav1.ListOptions) (w
 	return events, err
 }
 
-// went is silent at the end of the process.
+// went records the result, unless the process ends.
 func (w *watched) went(ctx context.Context, err error) {
 	if ctx.Err() == nil {
-		w.tell(err)
+		w.record(err)
 	}
 }
 

@@ -6,9 +6,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Problem with what is known of a cluster.
+// Problem with the state of a cluster.
 type Problem struct {
-	// Detail is what is wrong, and what is not known for it; Remedy is what helps.
+	// Detail is the problem and what is unknown because of it; Remedy is how to solve it.
 	Detail, Remedy string
 }
 
@@ -19,7 +19,7 @@ const (
 	none trouble = iota
 	// forbidden: the server lacks the right.
 	forbidden
-	// away: the cluster does not answer, or not as it should.
+	// away: the cluster does not answer, or fails.
 	away
 )
 
@@ -33,36 +33,37 @@ func troubleOf(err error) trouble {
 	return away
 }
 
-// source is what is known of a list: that of the nodes or that of the pods.
+// source is the state of a list: of the nodes or of the pods.
 type source struct {
 	// what it lists.
 	what string
-	// unknown is what is not known without it.
+	// unknown is what is unknown without it.
 	unknown string
-	// listed reports whether it was read once.
+	// listed reports whether it was listed at least once.
 	listed  bool
 	trouble trouble
 }
 
 func (s *source) problems(cluster string) []Problem {
-	known := "what is shown is as it was seen last"
+	known := "the map shows the last known state"
 	if !s.listed {
-		known = "it is not known " + s.unknown
+		known = "it is unknown " + s.unknown
 	}
 	switch {
 	case s.trouble == forbidden:
 		return []Problem{{
 			fmt.Sprintf("The server may not list and watch the %s of cluster %s: %s.", s.what, cluster, known),
-			"Ask an admin to give its account there the rights in deploy/server/role.yaml.",
+			"Ask an admin to grant its account there the rights in deploy/server/role.yaml.",
 		}}
 	case s.trouble == away:
 		return []Problem{{
-			fmt.Sprintf("Cluster %s does not let its %s be followed: %s.", cluster, s.what, known),
-			"The server tries again by itself; where this lasts, tell an admin: its log has the reason.",
+			fmt.Sprintf("The server cannot watch the %s of cluster %s: %s.", s.what, cluster, known),
+			"The server retries. If this lasts, ask an admin to look for the cause in its log.",
 		}}
 	case !s.listed:
 		return []Problem{{
-			fmt.Sprintf("The %s of cluster %s are still being read: %s.", s.what, cluster, known), "Wait a moment.",
+			fmt.Sprintf("The server is still reading the %s of cluster %s: %s.", s.what, cluster, known),
+			"Wait a moment.",
 		}}
 	}
 	return nil

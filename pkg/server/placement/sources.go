@@ -11,15 +11,15 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
-// Sources of a cluster are where its nodes and pods are listed and watched.
+// Sources of a cluster list and watch its nodes and pods.
 type Sources struct {
 	Nodes, Pods toolscache.ListerWatcher
 }
 
-// NewSources asks a cluster with the server's own credentials. Nothing is asked before Run.
+// NewSources uses the server's own credentials. It sends no request before Run.
 func NewSources(config *rest.Config) (Sources, error) {
 	own := rest.CopyConfig(config)
-	// A tenth of the work of reading JSON, where there are ten thousands of pods.
+	// Protobuf takes a tenth of the work of JSON, with tens of thousands of pods.
 	own.ContentType = runtime.ContentTypeProtobuf
 	own.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	core, err := corev1client.NewForConfig(own)
@@ -32,8 +32,8 @@ func NewSources(config *rest.Config) (Sources, error) {
 	}, nil
 }
 
-// onNodes selects the pods that are bound and have not ended: the API server leaves out all others, and
-// reports one that ends as deleted.
+// onNodes selects the pods that are bound and have not ended. The API server reports a pod that ends as
+// deleted.
 func onNodes() fields.Selector {
 	return fields.AndSelectors(
 		fields.OneTermNotEqualSelector("spec.nodeName", ""),

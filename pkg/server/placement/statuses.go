@@ -10,10 +10,10 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// maxNodes that a status names.
+// maxNodes in a status.
 const maxNodes = 100
 
-// fromStatuses fills the map with the nodes that the statuses of jobs name. They have no numbers of GPUs.
+// fromStatuses fills the map with the nodes in the statuses of jobs. They have no numbers of GPUs.
 func (m *Map) fromStatuses(jobs []*v1alpha1.TrainingJob) {
 	b, nodes := newBuilder(jobs), map[string][]Holder{}
 	for _, j := range jobs {
@@ -38,7 +38,8 @@ func (m *Map) fromStatuses(jobs []*v1alpha1.TrainingJob) {
 	}
 }
 
-// ranksByNode are the nodes of a job, with the ranks that its status has there: of a large gang only some.
+// ranksByNode returns the nodes of a job with the ranks that its status lists there; for a large gang only
+// some.
 func ranksByNode(j *v1alpha1.TrainingJob) map[string][]Rank {
 	at := map[string][]Rank{}
 	for _, name := range j.Status.AllocatedNodes {

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// amount is a decimal number as people read it.
+// amount is a decimal number for display.
 type amount struct {
-	// Text has two decimals, and its thousands apart. Exact is the number itself.
+	// Text has two decimals and thousands separators. Exact is the number itself.
 	Text, Exact string
 }
 
-// smallest amount that has a text of its own: below it, Text says that there is something.
+// smallest amount with its own text: a smaller one is shown as less than it.
 var smallest = big.NewRat(1, 100)
 
-// amountOf a decimal number of the API. What is no number stays as it is.
+// amountOf formats a decimal number of the API. Other text stays unchanged.
 func amountOf(exact string) amount {
 	n, ok := new(big.Rat).SetString(exact)
 	if !ok {
@@ -26,7 +26,7 @@ func amountOf(exact string) amount {
 	return amount{apart(n.FloatString(2)), exact}
 }
 
-// hoursOf seconds.
+// hoursOf formats seconds as hours.
 func hoursOf(seconds int64) amount {
 	n := big.NewRat(seconds, 3600)
 	a := amountOf(n.FloatString(4))
@@ -36,7 +36,7 @@ func hoursOf(seconds int64) amount {
 	return a
 }
 
-// apart puts commas between the thousands of a number, which may have decimals.
+// apart puts commas between the thousands of a number, which can have decimals.
 func apart(digits string) string {
 	whole, decimals, has := strings.Cut(digits, ".")
 	sign := ""
@@ -57,7 +57,7 @@ func apart(digits string) string {
 	return b.String()
 }
 
-// percent of a whole, as attributes of SVG have it.
+// percent of a total, for attributes of SVG.
 func percent(part, whole int64) string {
 	if whole <= 0 {
 		return "0%"
@@ -65,7 +65,7 @@ func percent(part, whole int64) string {
 	return big.NewRat(100*part, whole).FloatString(2) + "%"
 }
 
-// shareOf a whole, for people.
+// shareOf a total, for display.
 func shareOf(part, whole int64) string {
 	n := big.NewRat(100*part, whole)
 	if n.Cmp(big.NewRat(1, 10)) < 0 {

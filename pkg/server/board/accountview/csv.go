@@ -11,9 +11,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/store"
 )
 
-// ParseCSV reads the parameters of the path of the CSV, which are the API's: from, to, by and namespace. The
-// error is a problem that names the parameter; one that the API does not have is an error, too. What may be
-// told apart and how long the period may be, the API says.
+// ParseCSV parses the parameters of the CSV's path: from, to, by and namespace, as in the API. The error is a
+// problem that names the parameter; an unknown parameter is an error. The API validates by and the length of
+// the period.
 func ParseCSV(cluster string, values url.Values) (*rest.AccountingInput, error) {
 	in := &rest.AccountingInput{ClusterPath: rest.ClusterPath{Cluster: cluster}}
 	err := parameters.Reader{}.Each(values, func(name, value string) (err error) {
@@ -31,7 +31,7 @@ func ParseCSV(cluster string, values url.Values) (*rest.AccountingInput, error) 
 				}
 			}
 		default:
-			err = parameters.Invalid(name, "the accounting does not have it", "leave it out")
+			err = parameters.Invalid(name, "the accounting has no such parameter", "leave it out")
 		}
 		return err
 	})
@@ -41,7 +41,7 @@ func ParseCSV(cluster string, values url.Values) (*rest.AccountingInput, error) 
 	return in, nil
 }
 
-// parseDay is zero for nothing, which is the API's default.
+// parseDay returns zero, the API's default, for "".
 func parseDay(name, value string) (time.Time, error) {
 	text, err := parseTime(name, value, time.DateOnly)
 	if text == "" {

@@ -17,10 +17,10 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/store"
 )
 
-// evil is a name that no page may take for HTML.
+// evil is a name that pages must escape.
 const evil = `<script>alert("x")</script>'&`
 
-// used is a row of so many GPU-seconds, a tenth of them lost.
+// used is a row of GPU-seconds, a tenth of them lost.
 func used(seconds int64, change ...func(*rest.Usage)) rest.Usage {
 	u := rest.Usage{
 		QueuedSeconds: 5400, RunningSeconds: seconds / 8, GPUSeconds: seconds, LostSeconds: seconds / 80,
@@ -76,7 +76,7 @@ func byAll() rest.Accounting {
 	}, items...)
 }
 
-// byDay shows how a month went.
+// byDay has one row per day of a month.
 func byDay() rest.Accounting {
 	var items []rest.Usage
 	for day := range 31 {
@@ -133,7 +133,7 @@ func TestPages(t *testing.T) {
 		"all":       {byAll(), "month=2026-03&by=job,day,namespace,user,gpuKind"},
 		"days":      {byDay(), "from=2026-03-01&last=2026-03-31&by=day"},
 		"one-sum":   {accounting(nil, used(3_600_000)), "by=none&namespace=team-a"},
-		"made-room": {madeRoom(), "by=none"},
+		"yielded":   {yielded(), "by=none"},
 		"nothing":   {accounting([]store.Dimension{store.ByQueue}), "month=2026-03"},
 		"no-prices": {noPrices(), "by=namespace&namespace=team-a"},
 		"many":      {manyRows(), ""},
@@ -154,8 +154,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// madeRoom is a month in which gangs made room for others.
-func madeRoom() rest.Accounting {
+// yielded is a month in which gangs were preempted for others.
+func yielded() rest.Accounting {
 	a := accounting(nil, used(3_600_000))
 	a.Total.RoomMade, a.Total.RoomSeconds = 1200, 54_000
 	a.Total.Asked, a.Total.Saved, a.Total.PreemptedLostGPUSeconds = 1300, 1299, 20
@@ -170,7 +170,7 @@ func noPrices() rest.Accounting {
 	return a
 }
 
-// TestAmounts: rounded, but never to nothing.
+// TestAmounts: positive amounts are rounded, but never to zero.
 func TestAmounts(t *testing.T) {
 	for exact, want := range map[string]string{
 		"0": "0.00", "0.000000": "0.00", "0.000001": "< 0.01", "0.009999": "< 0.01", "0.01": "0.01",
@@ -194,7 +194,7 @@ func TestAmounts(t *testing.T) {
 	}
 }
 
-// TestQueries: the URL of a query asks for the same, and what cannot be asked for is refused by name.
+// TestQueries: the URL of a query parses to the same query, and errors name the parameter.
 func TestQueries(t *testing.T) {
 	for _, query := range []string{
 		"", "by=none", "by=day,queue", "month=2026-03&by=job", "from=2026-03-01&last=2026-03-31&namespace=a&page=2",
@@ -219,7 +219,7 @@ func TestQueries(t *testing.T) {
 	}
 }
 
-// TestInput: what is asked of the API for a query.
+// TestInput: the API's input for a query.
 func TestInput(t *testing.T) {
 	day := func(text string) time.Time {
 		d, err := time.Parse(time.DateOnly, text)

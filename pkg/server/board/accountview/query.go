@@ -27,25 +27,25 @@ var dimensions = []store.Dimension{
 	store.ByDay, store.ByNamespace, store.ByQueue, store.ByUser, store.ByGPUKind, store.ByJob,
 }
 
-// reader of the parameters. What is told apart is joined by commas.
+// reader of the parameters. Dimensions are joined by commas.
 var reader = parameters.Reader{Lists: []string{"by"}}
 
-// Query is what of the accounting is asked for.
+// Query of the accounting.
 type Query struct {
-	// Month such as 2026-03; empty for From and Last, or for the month that the API takes by default.
+	// Month, for example 2026-03; empty for From and Last, or for the API's default.
 	Month string
-	// From is the first day, Last the last one, UTC, as 2026-03-31; empty as the API has it by default.
+	// From is the first day, Last the last one, UTC, as 2026-03-31; empty for the API's default.
 	From, Last string
-	// Namespace that is counted; empty for all that the reader may see.
+	// Namespace to count; empty for all that the reader may see.
 	Namespace string
-	// By is what is told apart, in the order of columns. None is one sum.
+	// By is the dimensions, in the order of columns. None is one sum.
 	By []store.Dimension
 	// Page of the rows, from 1.
 	Page int
 }
 
-// ParseQuery reads the parameters of a URL. The error is a problem that names the parameter; one that the
-// page does not have is an error, too. Without the parameter by, queues are told apart.
+// ParseQuery parses the parameters of a URL. The error is a problem that names the parameter; an unknown
+// parameter is an error. The default of by is queue.
 func ParseQuery(values url.Values) (Query, error) {
 	q := &Query{By: []store.Dimension{store.ByQueue}, Page: 1}
 	if err := reader.Each(values, q.parse); err != nil {
@@ -53,7 +53,7 @@ func ParseQuery(values url.Values) (Query, error) {
 	}
 	switch {
 	case q.Month != "" && q.From+q.Last != "":
-		return *q, parameters.Invalid("month", "the days are given, too", "give either the month or the days")
+		return *q, parameters.Invalid("month", "the days are given as well", "give either the month or the days")
 	case q.From != "" && q.Last != "" && q.Last < q.From:
 		return *q, parameters.Invalid("last", "it is before the first day", "give a later one")
 	}
@@ -100,12 +100,12 @@ func parseBy(value string) ([]store.Dimension, error) {
 	return slices.DeleteFunc(by, func(d store.Dimension) bool { return d == none }), err
 }
 
-// Input is what to ask of the API.
+// Input of the API for the query.
 func (q Query) Input(cluster string) *rest.AccountingInput {
 	in := &rest.AccountingInput{
 		ClusterPath: rest.ClusterPath{Cluster: cluster}, By: slices.Clone(q.By), Namespace: q.Namespace,
 	}
-	// What ParseQuery has let through can be read.
+	// ParseQuery has validated the dates.
 	if q.Month != "" {
 		in.From, _ = time.Parse(monthly, q.Month)
 		in.To = in.From.AddDate(0, 1, 0)
@@ -120,7 +120,7 @@ func (q Query) Input(cluster string) *rest.AccountingInput {
 	return in
 }
 
-// values of the parameters, without those that are as by default.
+// values of the parameters, without defaults.
 func (q Query) values() url.Values {
 	v := parameters.Values(map[string]string{
 		"month": q.Month, "from": q.From, "last": q.Last, "namespace": q.Namespace, "by": q.by(),
@@ -131,7 +131,7 @@ func (q Query) values() url.Values {
 	return v
 }
 
-// by is the parameter of that name; empty where it is as by default.
+// by is the value of the parameter by; empty for the default.
 func (q Query) by() string {
 	switch {
 	case len(q.By) == 0:
@@ -145,20 +145,20 @@ func (q Query) by() string {
 // URL of the page, relative to itself. ParseQuery reads its parameters.
 func (q Query) URL() string { return "?" + q.values().Encode() }
 
-// in a month; empty for the one that is now.
+// in selects a month; empty for the current one.
 func (q Query) in(month string) Query {
 	q.Month, q.From, q.Last, q.Page = month, "", "", 1
 	return q
 }
 
-// within a namespace, whose queues and users are told apart.
+// within selects a namespace, by queue and user.
 func (q Query) within(namespace string) Query {
 	q.Namespace, q.Page = namespace, 1
 	q.By = []store.Dimension{store.ByQueue, store.ByUser}
 	return q
 }
 
-// at another page.
+// at selects another page.
 func (q Query) at(page int) Query {
 	q.Page = page
 	return q

@@ -43,9 +43,9 @@ type View struct {
 
 // Links to other pages of the cluster.
 type Links struct {
-	// History is the path of the page of a job that has existed.
+	// History is the path of the page of a past job.
 	History func(uid string) string
-	// CSV is the path of the same figures as CSV. The parameters of the API are added to it.
+	// CSV is the path of the same figures as CSV, to which the API's parameters are added.
 	CSV string
 }
 
@@ -62,7 +62,7 @@ func (v *View) Fragments() ([]fragment.Fragment, error) {
 	}
 	a := &v.Accounting
 	add("sum", "accounting-sum", "accounting-all", v.figures(&a.Total))
-	add("notes", "accounting-notes", "accounting-said", struct {
+	add("notes", "accounting-notes", "accounting-problems", struct {
 		*rest.Accounting
 		Empty bool
 	}{a, len(a.Items) == 0})
@@ -81,7 +81,7 @@ func (v *View) Fragments() ([]fragment.Fragment, error) {
 	return all, failed
 }
 
-// most GPU-seconds of a row, of all pages: to it bars are drawn.
+// most GPU-seconds of any row, on all pages: the length of a full bar.
 func (v *View) most() int64 {
 	var most int64
 	for i := range v.Accounting.Items {
@@ -90,13 +90,13 @@ func (v *View) most() int64 {
 	return most
 }
 
-// figures of a row or of all.
+// figures of a row or of the sum.
 type figures struct {
 	*rest.Usage
 	Hours, Lost amount
-	// LostShare of the GPU-hours; empty where there are none.
+	// LostShare of the GPU-hours; empty if there are none.
 	LostShare string
-	// Price is the cost; nil where it is unknown.
+	// Price is the cost; nil if unknown.
 	Price    *amount
 	Currency string
 }
@@ -119,20 +119,20 @@ type row struct {
 	ID    string
 	Cells []cell
 	figures
-	// Kept and LostBar are how long the bar is, and from where on.
+	// Kept and LostBar are the lengths of the bar's parts.
 	Kept, LostBar string
 }
 
 // cell of a dimension.
 type cell struct {
 	Text, Of, Href string
-	// None says that there is nothing of this dimension: a job without a queue, say.
+	// None reports that the row has no value of this dimension, for example a job without a queue.
 	None bool
 }
 
 func (v *View) row(u *rest.Usage, most int64) row {
 	r := row{figures: v.figures(u)}
-	lost := min(u.LostGPUSeconds, u.GPUSeconds) // a loss counts when it happens, its use when it was
+	lost := min(u.LostGPUSeconds, u.GPUSeconds) // a loss counts on its day, its use on an earlier one
 	r.Kept, r.LostBar = percent(u.GPUSeconds-lost, most), percent(lost, most)
 	for _, by := range v.columns() {
 		r.Cells = append(r.Cells, v.cell(by, u))
@@ -166,14 +166,14 @@ func (v *View) cell(by store.Dimension, u *rest.Usage) cell {
 	return c
 }
 
-// columns of dimensions, in their order.
+// columns of the dimensions, in order.
 func (v *View) columns() []store.Dimension {
 	return slices.DeleteFunc(slices.Clone(dimensions), func(d store.Dimension) bool {
 		return !slices.Contains(v.Accounting.By, d)
 	})
 }
 
-// hash of texts, of which any can be in an id.
+// hash of texts, usable in an id.
 func hash(texts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(texts, "\x00")))
 	return base64.RawURLEncoding.EncodeToString(sum[:12])
@@ -188,7 +188,7 @@ func (v *View) Body(fragments []fragment.Fragment) (template.HTML, error) {
 	return template.HTML(out.String()), nil
 }
 
-// body is what the frame's template is given.
+// body is the data of the frame's template.
 type body struct {
 	*View
 	fragments []fragment.Fragment
@@ -215,7 +215,7 @@ type link struct {
 	Current    bool
 }
 
-// Months before, of and after the period, and the one that is now.
+// Months before, of and after the period, and the current one.
 func (b body) Months() []link {
 	of, err := time.Parse(monthly, b.Month())
 	if err != nil {
@@ -236,7 +236,7 @@ var names = map[store.Dimension]string{
 	store.ByGPUKind: "Kind of GPU", store.ByJob: "Job",
 }
 
-// Choices of what is told apart.
+// Choices of dimensions.
 func (b body) Choices() []parameters.Choice {
 	all := parameters.Choices(dimensions, b.Query.By)
 	for i, d := range dimensions {
@@ -245,7 +245,7 @@ func (b body) Choices() []parameters.Choice {
 	return all
 }
 
-// Columns have the names of what is told apart.
+// Columns are the names of the dimensions.
 func (b body) Columns() []string {
 	var all []string
 	for _, d := range b.columns() {
@@ -254,10 +254,10 @@ func (b body) Columns() []string {
 	return all
 }
 
-// By is the parameter that tells what is told apart.
+// By is the parameter by.
 func (b body) By() string { return b.Query.by() }
 
-// CSV is the path of the same figures, with the API's parameters.
+// CSV is the path of the CSV with the same query.
 func (b body) CSV() string {
 	values := Query{Namespace: b.Query.Namespace}.values()
 	values.Del("by")

@@ -5,13 +5,13 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/placement"
 )
 
-// Bounds of lists beside the map.
+// Bounds of lists next to the map.
 const (
 	maxGangs   = 24
 	maxWaiting = 12
 )
 
-// gangs are the legend of the largest, and one line for all others.
+// gangs adds the legend of the largest gangs, and one line for all others.
 func (v *View) gangs(p *page) {
 	shown := min(len(v.Map.Gangs), maxGangs)
 	if i, asked := v.asked(); asked && i >= shown {
@@ -34,9 +34,9 @@ func (v *View) gangs(p *page) {
 type others struct {
 	Gangs int
 	GPUs  int64
-	// Other GPUs are held by whom the reader may not see.
+	// Other GPUs are held by hidden gangs and other pods.
 	Other int64
-	// None reports whether there is no gang at all; Unknown whether that is only not known.
+	// None reports whether there is no gang; Unknown whether that is only unknown.
 	None, Unknown bool
 }
 
@@ -60,7 +60,7 @@ func (v *View) gang(i int) legend {
 	}
 }
 
-// waiting are the gangs that have waited longest.
+// waiting adds the gangs that have waited longest.
 func (v *View) waiting(p *page) {
 	shown := min(len(v.Map.Waiting), maxWaiting)
 	for _, w := range v.Map.Waiting[:shown] {

@@ -21,7 +21,7 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// evil is a name that no API server lets through, and no page may take for HTML.
+// evil is a name that the API server rejects, and that pages must escape.
 const evil = `<script>alert("x")</script>'&`
 
 func worker(from, to int32, state placement.RankState) []placement.Rank {
@@ -39,7 +39,7 @@ func gang(namespace, name string, gpus int64, nodes int) placement.Gang {
 	}
 }
 
-// small cluster in which something of everything happens.
+// small cluster with one case of everything.
 func small() placement.Map {
 	used := func(name string, free int64, holders ...placement.Holder) placement.NodeUse {
 		n := placement.NodeUse{Name: name, Free: free, Holders: holders}
@@ -104,7 +104,7 @@ func links() Links {
 	}
 }
 
-// statusesOnly is what is seen by who may not list nodes.
+// statusesOnly is the map of a user who may not list nodes.
 func statusesOnly() placement.Map {
 	m := placement.Map{
 		HoldersKnown: true, Totals: placement.Totals{Nodes: 2},
@@ -114,7 +114,7 @@ func statusesOnly() placement.Map {
 			{Name: "gpu-1", Holders: []placement.Holder{{}}},
 		}}},
 		Problems: []placement.Problem{{
-			Detail: "You may not list the nodes of this cluster: only those are shown that your own jobs are on.",
+			Detail: "You may not list the nodes of this cluster: the map shows only the nodes of your own jobs.",
 			Remedy: "Ask an admin for the right to list nodes, to see the whole cluster.",
 		}},
 	}
@@ -129,7 +129,7 @@ func holdersUnknown() placement.Map {
 			Nodes: []placement.NodeUse{{Name: "gpu-0", GPUs: 8}}}},
 		Problems: []placement.Problem{{
 			Detail: "The server may not list and watch the pods of cluster prod: who holds which GPU is unknown.",
-			Remedy: "Ask an admin to give its account there the rights in deploy/server/role.yaml.",
+			Remedy: "Ask an admin to grant its account there the rights in deploy/server/role.yaml.",
 		}},
 	}
 }
@@ -213,7 +213,7 @@ func checkPlaces(t *testing.T, name string, all []fragment.Fragment, body string
 	}
 }
 
-// TestNamesAreText: whatever a name is, there is no element that it makes.
+// TestNamesAreText: names are escaped.
 func TestNamesAreText(t *testing.T) {
 	for _, q := range []Query{{}, {Table: true}, {Gang: "uid-" + evil, Node: "gpu-2"}} {
 		_, body := rendered(t, View{Cluster: evil, Map: small(), Query: q, Links: links()})
@@ -253,7 +253,7 @@ func TestManyNodes(t *testing.T) {
 	}
 }
 
-// TestRanks in words.
+// TestRanks: ranks in words.
 func TestRanks(t *testing.T) {
 	for want, all := range map[string][]placement.Rank{
 		"":                      nil,
@@ -273,7 +273,7 @@ func TestRanks(t *testing.T) {
 	}
 }
 
-// TestNumbers in words.
+// TestNumbers: numbers in words.
 func TestNumbers(t *testing.T) {
 	for n, want := range map[int64]string{
 		0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000",
@@ -284,7 +284,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// TestQueries: the URL of a query asks for the same, and what cannot be asked for is refused by name.
+// TestQueries: the URL of a query parses to the same query, and errors name the parameter.
 func TestQueries(t *testing.T) {
 	for _, q := range []Query{
 		{}, {Node: "gpu-1", Gang: "uid", Kind: "a/b c", Table: true}, {Kind: evil},
@@ -308,7 +308,7 @@ func TestQueries(t *testing.T) {
 	}
 }
 
-// TestTilesAreKept: pages are the same with and without what is kept, whatever changes of a node.
+// TestTilesAreKept: pages are the same with and without the cache, whatever changes in a node.
 func TestTilesAreKept(t *testing.T) {
 	kept := &Tiles{}
 	changes := map[string]func(*placement.NodeUse){
@@ -321,7 +321,7 @@ func TestTilesAreKept(t *testing.T) {
 		"a reason more":  func(n *placement.NodeUse) { n.Reasons = []placement.Reason{placement.NotReady, "Gone"} },
 		"no holder":      func(n *placement.NodeUse) { n.Holders = nil },
 		"another gang":   func(n *placement.NodeUse) { n.Holders[0].Gang = 0 },
-		"whom none sees": func(n *placement.NodeUse) { n.Holders[0].Gang = -1 },
+		"a hidden gang":  func(n *placement.NodeUse) { n.Holders[0].Gang = -1 },
 		"its GPUs":       func(n *placement.NodeUse) { n.Holders[1].GPUs++ },
 		"a rank less":    func(n *placement.NodeUse) { n.Holders[0].Ranks = n.Holders[0].Ranks[:1] },
 		"a rank's index": func(n *placement.NodeUse) { n.Holders[0].Ranks[1].Index = 9 },
@@ -355,9 +355,9 @@ func TestTilesAreKept(t *testing.T) {
 	}
 }
 
-// BenchmarkMany is the page of 10,000 ranks.
+// BenchmarkMany renders the page of 10,000 ranks.
 func BenchmarkMany(b *testing.B) {
-	for name, tiles := range map[string]*Tiles{"anew": nil, "kept": {}} {
+	for name, tiles := range map[string]*Tiles{"without cache": nil, "with cache": {}} {
 		b.Run(name, func(b *testing.B) { benchmarkMany(b, tiles) })
 	}
 }

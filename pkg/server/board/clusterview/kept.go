@@ -8,13 +8,11 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/placement"
 )
 
-// maxKept tiles, of about 1 KB each. A cluster of 1,250 nodes has as many for each thing that can be asked
-// for, such as a gang to be shown.
+// maxKept tiles of about 1 KB. A cluster of 1,250 nodes has as many for each query, such as a selected gang.
 const maxKept = 20_000
 
-// Tiles keeps what nodes look like, so that a page of which little has changed costs little, and viewers
-// share what they see alike. Pages are the same with and without it. Its methods may be called from several
-// goroutines; the zero value is ready.
+// Tiles caches the drawings of nodes, so that small changes are cheap and viewers share them. Pages are the
+// same without it. Its methods are safe for concurrent use; the zero value is ready.
 type Tiles struct {
 	mu   sync.Mutex
 	kept map[string]fragment.Fragment
@@ -36,7 +34,7 @@ func (t *Tiles) put(key []byte, f fragment.Fragment) {
 	t.kept[string(key)] = f
 }
 
-// tileKey appends all that a tile depends on, so that equal keys have equal tiles.
+// tileKey appends everything that a tile depends on: equal keys have equal tiles.
 func (v *View) tileKey(key []byte, n *placement.NodeUse) []byte {
 	text := func(s string) { key = append(binary.AppendUvarint(key, uint64(len(s))), s...) }
 	amount := func(n int64) { key = binary.AppendVarint(key, n) }
@@ -47,7 +45,7 @@ func (v *View) tileKey(key []byte, n *placement.NodeUse) []byte {
 			amount(0)
 		}
 	}
-	text(v.Query.at("").URL()) // with the gang that is asked for
+	text(v.Query.at("").URL()) // with the selected gang
 	text(n.Name)
 	flag(v.Query.Node == n.Name)
 	flag(v.Map.NodesKnown)

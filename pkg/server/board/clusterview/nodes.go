@@ -5,7 +5,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/placement"
 )
 
-// detail of the node that is asked for.
+// detail adds the selected node.
 func (v *View) detail(p *page) {
 	if v.Query.Node == "" {
 		return
@@ -33,9 +33,9 @@ type detail struct {
 	Holders                 []holder
 }
 
-// holder is a line of a table.
+// holder is a row of a table.
 type holder struct {
-	Class, D        string // of its look; empty for whom the reader may not see
+	Class, D        string // of its look; empty for hidden gangs
 	Namespace, Name string
 	Job             string
 	Ranks           string

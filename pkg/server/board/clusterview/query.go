@@ -7,11 +7,11 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/parameters"
 )
 
-// Query is what of the map is asked for.
+// Query of the map.
 type Query struct {
-	// Node whose ranks are listed; empty for none.
+	// Node whose ranks are listed, or empty.
 	Node string
-	// Gang that is shown among the others, by the UID of its job; empty for all alike.
+	// Gang to highlight, by the UID of its job, or empty.
 	Gang string
 	// Kind of GPU whose nodes are shown; empty for all.
 	Kind string
@@ -19,8 +19,8 @@ type Query struct {
 	Table bool
 }
 
-// ParseQuery reads the parameters of a URL. The error is a problem that names the parameter; one that the
-// page does not have is an error, too.
+// ParseQuery parses the parameters of a URL. The error is a problem that names the parameter; an unknown
+// parameter is an error.
 func ParseQuery(values url.Values) (Query, error) {
 	var q Query
 	err := parameters.Reader{}.Each(values, func(name, value string) error {
@@ -58,10 +58,10 @@ func (q Query) URL() string {
 	return "?" + v.Encode()
 }
 
-// at a node.
+// at selects a node.
 func (q Query) at(node string) Query { q.Node = node; return q }
 
-// of a gang, or of none where it is the one already.
+// of highlights a gang, or none if it is highlighted already.
 func (q Query) of(gang string) Query {
 	if q.Gang == gang {
 		gang = ""
@@ -70,8 +70,8 @@ func (q Query) of(gang string) Query {
 	return q
 }
 
-// only one kind of GPU.
+// only selects one kind of GPU.
 func (q Query) only(kind string) Query { q.Kind = kind; return q }
 
-// as a table, or as a map.
+// as selects the table or the map.
 func (q Query) as(table bool) Query { q.Table = table; return q }

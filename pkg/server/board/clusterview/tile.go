@@ -11,11 +11,11 @@ import (
 const (
 	// perRow cells of a node's drawing.
 	perRow = 8
-	// maxCells that are drawn one by one. Nodes with more GPUs, such as slices, are drawn as bars.
+	// maxCells that are drawn individually. Nodes with more GPUs, such as slices, are drawn as bars.
 	maxCells = 32
 	// barRows is the height of such a bar, in cells.
 	barRows = 2
-	// manyNodes from which on they are drawn small, without their names; fewNodes up to which they are large.
+	// manyNodes are drawn small, without names, from this number on; up to fewNodes they are large.
 	manyNodes = 200
 	fewNodes  = 48
 )
@@ -23,23 +23,23 @@ const (
 // tile is a node in the map.
 type tile struct {
 	ID, Name, Href, Title string
-	// Class has "dense" where there are many nodes, "large" where there are few, and "off" where the gang that
-	// is asked for is not there.
+	// Class has "dense" for many nodes, "large" for few, and "off" if the highlighted gang is not on the
+	// node.
 	Class         string
 	Current       bool
 	Width, Height int
 	Paths         []path
-	// Mark stands for the reasons why GPUs cannot be had.
+	// Mark reports whether there are reasons why GPUs are unusable.
 	Mark bool
 }
 
 // path draws the GPUs of one holder.
 type path struct{ Class, D string }
 
-// tileID of a node: a name of Kubernetes can be in an id.
+// tileID of a node: names of Kubernetes are valid ids.
 func tileID(n *placement.NodeUse) string { return "node-" + n.Name }
 
-// sizeClass of tiles where there are so many nodes.
+// sizeClass of tiles for a number of nodes.
 func sizeClass(nodes int) string {
 	switch {
 	case nodes > manyNodes:
@@ -52,7 +52,7 @@ func sizeClass(nodes int) string {
 
 func (v *View) tile(n *placement.NodeUse, gang int, asked bool) tile {
 	t := tile{
-		ID: tileID(n), Name: n.Name, Href: v.Query.at(n.Name).URL(), Title: v.says(n),
+		ID: tileID(n), Name: n.Name, Href: v.Query.at(n.Name).URL(), Title: v.describe(n),
 		Class: sizeClass(v.Map.Totals.Nodes), Current: v.Query.Node == n.Name, Mark: len(n.Reasons) > 0,
 	}
 	if asked && !n.Has(gang) {
@@ -65,13 +65,13 @@ func (v *View) tile(n *placement.NodeUse, gang int, asked bool) tile {
 // part of a node's GPUs, of one holder.
 type part struct {
 	class string
-	// look of a gang; nil for GPUs that are no gang's.
+	// look of a gang; nil for other GPUs.
 	look  *palette.Look
-	plain string // the shape of these
+	plain string // their shape
 	gpus  int64
 }
 
-// Shapes of cells that are no gang's.
+// Shapes of cells without a gang.
 const (
 	squareOutline = "m1.5 1.5h7v7h-7z"
 	smallSquare   = "m2.5 2.5h5v5h-5z"
@@ -79,8 +79,7 @@ const (
 	dot           = "m4 5a1 1 0 1 0 2 0a1 1 0 1 0-2 0z"
 )
 
-// parts of a node's GPUs in the order in which they are drawn. Where nothing is known of its GPUs each gang
-// on it has one.
+// parts of a node's GPUs in drawing order. If its GPUs are unknown, each gang on it has one.
 func (v *View) parts(n *placement.NodeUse, gang int, asked bool) []part {
 	if !v.Map.HoldersKnown {
 		return []part{{class: "unknown", plain: dot, gpus: n.GPUs}}
@@ -135,7 +134,7 @@ func (t *tile) draw(parts []part) {
 	}
 }
 
-// drawBar of parts in proportion: none of them is narrower than can be seen.
+// drawBar draws parts in proportion, with a minimum width.
 func (t *tile) drawBar(parts []part, sum int64) {
 	t.Height = barRows * palette.Size
 	var before int64

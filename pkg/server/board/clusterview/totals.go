@@ -6,7 +6,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/placement"
 )
 
-// totals of the cluster, and of each kind of GPU where there are several.
+// totals of the cluster, and of each kind of GPU if there are several.
 func (v *View) totals(p *page) {
 	p.add("total", "map-totals", "map-total", v.total("All", "", v.Map.Totals))
 	kinds := v.kinds()
@@ -18,7 +18,7 @@ func (v *View) totals(p *page) {
 	}
 }
 
-// kinds of GPU with their totals, in their order, without the nodes of which no kind is known.
+// kinds of GPU with their totals, in order, without nodes of unknown kind.
 func (v *View) kinds() []placement.Group {
 	var all []placement.Group
 	for i := range v.Map.Groups {
@@ -47,7 +47,7 @@ func (v *View) kindName(g *placement.Group) string {
 	case g.Totals.GPUs == 0:
 		return "Without GPUs"
 	}
-	return "GPUs of a kind that is not known"
+	return "GPUs of unknown kind"
 }
 
 // total of nodes, with a bar.

@@ -33,11 +33,11 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 // View is the page of a cluster's map.
 type View struct {
 	Cluster string
-	// Map as its reader may see it; read only.
+	// Map for its reader; read only.
 	Map   placement.Map
 	Query Query
 	Links Links
-	// Tiles keeps what it has rendered; nil for none.
+	// Tiles is the cache; nil for none.
 	Tiles *Tiles
 }
 
@@ -45,11 +45,11 @@ type View struct {
 type Links struct {
 	// Job is the path of a job's page.
 	Job func(namespace, name string) string
-	// Waiting is the path of the page that lists the jobs that wait, Queues that of the queues.
+	// Waiting is the path of the list of waiting jobs, Queues that of the queues.
 	Waiting, Queues string
 }
 
-// asked returns the gang that the query asks for, and whether it asks for one: -2 where it is not there.
+// asked returns the highlighted gang, and whether there is one: -2 if it is not on the map.
 func (v *View) asked() (index int, is bool) {
 	if v.Query.Gang == "" {
 		return 0, false
@@ -88,7 +88,7 @@ func (v *View) Fragments() ([]fragment.Fragment, error) {
 	return p.all, p.err
 }
 
-// notes are what is wrong with the map.
+// notes are problems of the map.
 func (v *View) notes(p *page) {
 	for _, problem := range v.Map.Problems {
 		id := "map-problem-" + hash(problem.Detail)
@@ -109,9 +109,9 @@ func (v *View) notes(p *page) {
 	}
 }
 
-// askedNote says which gang is shown among the others.
+// askedNote names the highlighted gang.
 type askedNote struct {
-	Gang     *placement.Gang // nil: it holds nothing, or may not be seen
+	Gang     *placement.Gang // nil: it holds nothing, or is hidden
 	Job, All string
 }
 
@@ -124,7 +124,7 @@ func (v *View) askedNote() askedNote {
 	return note
 }
 
-// hash of texts, of which any can be in an id.
+// hash of texts, usable in an id.
 func hash(texts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(texts, "\x00")))
 	return base64.RawURLEncoding.EncodeToString(sum[:9])
@@ -139,7 +139,7 @@ func (v *View) Body(fragments []fragment.Fragment) (template.HTML, error) {
 	return template.HTML(out.String()), nil
 }
 
-// body is what the frame's template is given.
+// body is the data of the frame's template.
 type body struct {
 	*View
 	fragments []fragment.Fragment

@@ -8,7 +8,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/placement"
 )
 
-// count of things in words.
+// count returns a number with its noun.
 func count[N int | int64](n N, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -16,7 +16,7 @@ func count[N int | int64](n N, one, many string) string {
 	return number(int64(n)) + " " + many
 }
 
-// number with its thousands apart.
+// number with thousands separators.
 func number(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	var b strings.Builder
@@ -29,13 +29,13 @@ func number(n int64) string {
 	return b.String()
 }
 
-// reasonWords say why GPUs of a node cannot be had.
+// reasonWords are why GPUs of a node are unusable or in doubt.
 var reasonWords = map[placement.Reason]string{
 	placement.NotReady:      "the node is not ready",
-	placement.Cordoned:      "the node is cordoned: it takes no other pods",
+	placement.Cordoned:      "the node is cordoned: it accepts no new pods",
 	placement.NotOffered:    "its device plugin does not offer all of its GPUs: some may not work",
-	placement.Gone:          "the node does not exist any more, its pods do",
-	placement.Overcommitted: "more GPUs are held than the node offers: some may not work",
+	placement.Gone:          "the node is deleted, but its pods still exist",
+	placement.Overcommitted: "pods hold more GPUs than the node offers: some may not work",
 }
 
 func reasons(all []placement.Reason) []string {
@@ -46,7 +46,7 @@ func reasons(all []placement.Reason) []string {
 	return words
 }
 
-// ranks in words, as runs of those that follow each other: "worker 0–7, 9; ps 0 (starting)".
+// ranks in words, as ranges: "worker 0–7, 9; ps 0 (starting)".
 func ranks(all []placement.Rank) string {
 	var b strings.Builder
 	for i := 0; i < len(all); {
@@ -79,11 +79,11 @@ func follows(a, b placement.Rank) bool {
 	return a.Role == b.Role && a.State == b.State && b.Index == a.Index+1
 }
 
-// otherHolders is whom the reader may not see.
+// otherHolders are hidden gangs and other pods.
 const otherHolders = "others"
 
-// says what a node's drawing shows.
-func (v *View) says(n *placement.NodeUse) string {
+// describe returns the text of a node's drawing.
+func (v *View) describe(n *placement.NodeUse) string {
 	lines := []string{n.Name}
 	if v.Map.NodesKnown {
 		lines[0] += ": " + v.amounts(n)
@@ -119,17 +119,17 @@ func (v *View) holder(h placement.Holder) string {
 		return otherHolders + ": " + count(h.GPUs, "GPU", "GPUs")
 	}
 	g := &v.Map.Gangs[h.Gang]
-	said := g.Namespace + "/" + g.Name
+	text := g.Namespace + "/" + g.Name
 	if len(h.Ranks) > 0 {
-		said += ": " + ranks(h.Ranks)
+		text += ": " + ranks(h.Ranks)
 	}
 	if v.Map.NodesKnown {
-		said += fmt.Sprintf(" (%s)", count(h.GPUs, "GPU", "GPUs"))
+		text += fmt.Sprintf(" (%s)", count(h.GPUs, "GPU", "GPUs"))
 	}
-	return said
+	return text
 }
 
-// percent of a whole, as attributes of SVG have it.
+// percent of a total, for attributes of SVG.
 func percent(part, whole int64) string {
 	if whole == 0 {
 		return "0%"

@@ -9,23 +9,23 @@ import (
 	"strings"
 )
 
-// Fragment is one element of a page that can change by itself.
+// Fragment is one element of a page that can change independently.
 type Fragment struct {
 	// ID of the element, unique in the page: letters, digits, "-", "_" and ".".
 	ID string
-	// In is the id of the container element that holds it; its order there is that of the slice. It is one of
-	// the frame, or one that a fragment has: empty in its HTML, as <ul id="list" data-fragments></ul>.
+	// In is the id of its container; the order in a container is that of the slice. A container belongs to
+	// the frame, or to a fragment, and is empty in its HTML: <ul id="list" data-fragments></ul>.
 	In string
-	// HTML is exactly one element, whose first attribute is that id: <tr id="job-1">...</tr>. It is an element
-	// of HTML: of an SVG it is the whole, since a browser cannot parse parts of one by themselves.
+	// HTML is exactly one element, whose first attribute is that id: <tr id="job-1">...</tr>. An SVG is one
+	// fragment, since a browser cannot parse its parts alone.
 	HTML template.HTML
 
-	// version is known where Render made the fragment: rows that are kept are hashed once.
+	// version is set by Render, so that cached rows are hashed once.
 	version string
 }
 
-// Render a fragment by a template, whose space around the element is left out. It is an error where the
-// template fails, or gives something else than a Fragment's HTML.
+// Render renders a fragment with a template, without the space around it. Output that is not the HTML of a
+// Fragment is an error.
 func Render(t *template.Template, name, in, id string, data any) (Fragment, error) {
 	var b strings.Builder
 	if err := t.ExecuteTemplate(&b, name, data); err != nil {
@@ -39,8 +39,8 @@ func Render(t *template.Template, name, in, id string, data any) (Fragment, erro
 	return f, nil
 }
 
-// Version is a hash of the HTML: equal versions have equal HTML. Whoever writes what is shown cannot choose
-// it so that a change is not seen.
+// Version is a hash of the HTML: equal versions have equal HTML. It is cryptographic, so that users cannot
+// choose text that hides a change.
 func (f Fragment) Version() string {
 	if f.version != "" {
 		return f.version
@@ -49,10 +49,10 @@ func (f Fragment) Version() string {
 	return base64.RawURLEncoding.EncodeToString(sum[:12])
 }
 
-// Element is the HTML with the version in it, as the attribute data-v: this is what browsers are sent, in
-// pages as well as in patches. They leave an element alone that has the version already.
+// Element is the HTML with the version as the attribute data-v, as sent in pages and patches. Browsers leave
+// an element with the same version alone.
 func (f Fragment) Element() template.HTML {
-	at := strings.IndexByte(string(f.HTML), ' ') // behind the name of the element: check
+	at := strings.IndexByte(string(f.HTML), ' ') // after the name of the element: check
 	if at < 0 {
 		return f.HTML
 	}
@@ -65,13 +65,13 @@ var (
 	holds = regexp.MustCompile(` id="([^"]*)" data-fragments>(</)?`)
 )
 
-// check what can be checked without parsing; fragmenttest checks the rest.
+// check validates without parsing; fragmenttest checks the rest.
 func (f Fragment) check() error {
 	switch first := start.FindStringSubmatch(string(f.HTML)); {
 	case !ids.MatchString(f.ID):
-		return fmt.Errorf("fragment %q: an id has letters, digits, '-', '_' and '.' alone", f.ID)
+		return fmt.Errorf("fragment %q: an id has only letters, digits, '-', '_' and '.'", f.ID)
 	case !ids.MatchString(f.In):
-		return fmt.Errorf("fragment %s: its container %q is no id", f.ID, f.In)
+		return fmt.Errorf("fragment %s: its container %q is not an id", f.ID, f.In)
 	case first == nil || first[1] != f.ID:
 		return fmt.Errorf("fragment %s: its HTML must begin with an element whose first attribute is "+
 			`id="%s", not with %.60q`, f.ID, f.ID, f.HTML)
@@ -87,8 +87,8 @@ func (f Fragment) check() error {
 	return nil
 }
 
-// Check reports an error where fragments cannot be those of one page: an id that is there twice, that is also
-// a container's, or that the HTML does not have.
+// Check returns an error if fragments cannot be on one page: a duplicate id, the id of a container, or an id
+// that the HTML does not have.
 func Check(all []Fragment) error {
 	seen := make(map[string]bool, len(all))
 	for _, f := range all {
@@ -96,22 +96,22 @@ func Check(all []Fragment) error {
 			return err
 		}
 		if seen[f.ID] {
-			return fmt.Errorf("fragment %s is there twice", f.ID)
+			return fmt.Errorf("fragment %s is a duplicate", f.ID)
 		}
 		seen[f.ID] = true
 	}
 	for _, f := range all {
 		if seen[f.In] {
-			return fmt.Errorf("fragment %s is in the fragment %s, which is no container", f.ID, f.In)
+			return fmt.Errorf("fragment %s is in the fragment %s, which is not a container", f.ID, f.In)
 		}
 	}
 	return nil
 }
 
-// containerMark is in the HTML of fragments that have containers. What users write cannot have it.
+// containerMark is in the HTML of fragments with containers. Escaped text cannot have it.
 const containerMark = " data-fragments>"
 
-// Contents of a container, as the frame's template puts them there, with those of the containers in them.
+// Contents of a container for the frame's template, including nested containers.
 func Contents(all []Fragment, in string) template.HTML {
 	of := map[string][]Fragment{}
 	for _, f := range all {

@@ -24,7 +24,7 @@ func TestRender(t *testing.T) {
 		t.Errorf("got %s, want %s", f.HTML, want)
 	}
 	if f.Version() != (Fragment{HTML: f.HTML}).Version() {
-		t.Error("the version that is kept is not the HTML's")
+		t.Error("the cached version is not the HTML's")
 	}
 	if got := string(f.Element()); got != strings.Replace(want, "<tr", `<tr data-v="`+f.Version()+`"`, 1) {
 		t.Errorf("the element is %s", got)
@@ -46,16 +46,16 @@ func TestCheck(t *testing.T) {
 		want   string
 	}{
 		"right":  {"two elements in a container", []Fragment{a, element("list", "b", "")}, ""},
-		"twice":  {"the browser would change one of both", []Fragment{a, a}, "there twice"},
+		"twice":  {"the browser would change one of both", []Fragment{a, a}, "is a duplicate"},
 		"nested": {"replacing a would remove b", []Fragment{a, element("a", "b", "")}, "in the fragment"},
-		"container": {"what is in a list of a fragment is there twice",
+		"container": {"a container must be empty",
 			[]Fragment{{ID: "a", In: "list", HTML: `<p id="a"><b id="in-a" data-fragments>x</b></p>`}}, "not empty"},
 		"id": {"ids are used in selectors",
-			[]Fragment{{ID: `a"b`, In: "list", HTML: `<p id="a"b"></p>`}}, "an id has letters"},
-		"no container": {"likewise", []Fragment{{ID: "a", HTML: `<p id="a"></p>`}}, "is no id"},
+			[]Fragment{{ID: `a"b`, In: "list", HTML: `<p id="a"b"></p>`}}, "an id has only letters"},
+		"no container": {"it has none", []Fragment{{ID: "a", HTML: `<p id="a"></p>`}}, "is not an id"},
 		"other": {"the browser finds elements by id",
 			[]Fragment{{ID: "a", In: "list", HTML: `<p id="ab"></p>`}}, "must begin with"},
-		"text": {"it is no element", []Fragment{{ID: "a", In: "list", HTML: `a`}}, "must begin with"},
+		"text": {"it is not an element", []Fragment{{ID: "a", In: "list", HTML: `a`}}, "must begin with"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := Check(tt.page)

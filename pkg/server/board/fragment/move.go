@@ -2,8 +2,8 @@ package fragment
 
 import "slices"
 
-// moved returns the places, from the last to the first, of those elements of a container that are new in it
-// or have to be moved so that it has its new order. They are as few as possible.
+// moved returns the fewest moves, from the last to the first, that give the elements of a container their new
+// order. New elements count as moved.
 func moved(before, now []string) []Move {
 	if slices.Equal(before, now) {
 		return nil
@@ -20,15 +20,15 @@ func moved(before, now []string) []Move {
 	return places
 }
 
-// staying are the elements that keep their order among each other: a longest increasing subsequence of where
-// the elements were, found by patience sorting.
+// staying returns the elements that keep their relative order: a longest increasing subsequence of their old
+// positions, found by patience sorting.
 func staying(before, now []string) map[string]bool {
 	was := make(map[string]int, len(before))
 	for i, id := range before {
 		was[id] = i
 	}
-	// ends[n] is the element with which the best sequence of n+1 elements ends: that which was first before.
-	// previous leads from an element to the one before it in its sequence.
+	// ends[n] is the last element of the best sequence of n+1 elements: the one with the lowest old position.
+	// previous maps an element to the one before it in its sequence.
 	var ends []string
 	previous := make(map[string]string, len(now))
 	for _, id := range now {

@@ -10,39 +10,38 @@ import (
 	"slices"
 )
 
-// State is what a browser shows, without the HTML itself. The zero State shows nothing.
+// State is the content of a browser's page, without the HTML. The zero State is empty.
 type State struct {
 	order    map[string][]string // ids by container
 	versions map[string]string   // by id
 }
 
-// Patch turns one page into another. Who applies it takes its parts in the order in which they stand here,
-// but for new elements, which have no place before they are moved.
+// Patch turns one page into another. Its parts apply in the order of these fields; new elements get their
+// place from Order or Move.
 type Patch struct {
-	// All says that the page has nothing but what Order has. It is so for a browser of which nobody knows what
-	// it shows.
+	// All is set if the page has nothing but Order. It is for a browser of unknown content.
 	All bool `json:"all,omitempty"`
-	// Set has the elements that are new or have changed, by id, as Fragment.Element has them.
+	// Set has the new and changed elements, by id, as Fragment.Element returns them.
 	Set map[string]string `json:"set,omitempty"`
-	// Gone are the ids of elements that are no longer there.
+	// Gone are the ids of removed elements.
 	Gone []string `json:"gone,omitempty"`
-	// Order has the ids of all fragments of a container, where that is shorter than Move.
+	// Order has the ids of all fragments of a container, if that is shorter than Move.
 	Order map[string][]string `json:"order,omitempty"`
-	// Move has the elements of a container that are new there or elsewhere in it now, from the last to the
-	// first. All others stay, and need not be touched.
+	// Move has the new and moved elements of a container, from the last to the first. The others stay
+	// untouched.
 	Move map[string][]Move `json:"move,omitempty"`
 }
 
 // Move an element to its place in its container.
 type Move struct {
-	// ID of the element. Before is the id of the one that follows it; empty: it is the last one.
+	// ID of the element. Before is the id of the next one; empty: it is the last one.
 	ID, Before string
 }
 
-// MarshalJSON makes a pair of it, as ids are most of a small patch.
+// MarshalJSON encodes it as a pair, since ids are most of a small patch.
 func (p Move) MarshalJSON() ([]byte, error) { return json.Marshal([2]string{p.ID, p.Before}) }
 
-// UnmarshalJSON reads such a pair.
+// UnmarshalJSON reads a pair.
 func (p *Move) UnmarshalJSON(data []byte) error {
 	var pair [2]string
 	if err := json.Unmarshal(data, &pair); err != nil {
@@ -52,7 +51,7 @@ func (p *Move) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Empty reports whether there is nothing to do.
+// Empty reports whether there is no change.
 func (p Patch) Empty() bool {
 	return !p.All && len(p.Set) == 0 && len(p.Gone) == 0 && len(p.Order) == 0 && len(p.Move) == 0
 }
@@ -61,14 +60,14 @@ func (p Patch) Empty() bool {
 func (p Patch) Encode() ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false) // it is no part of a page, and a third shorter so
+	encoder.SetEscapeHTML(false) // it is not part of a page; a third shorter
 	if err := encoder.Encode(p); err != nil {
 		return nil, fmt.Errorf("encoding a patch: %w", err)
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// StateOf a page that has these fragments.
+// StateOf returns the state of a page with these fragments.
 func StateOf(all []Fragment) State {
 	s := State{order: map[string][]string{}, versions: make(map[string]string, len(all))}
 	for _, f := range all {
@@ -78,7 +77,7 @@ func StateOf(all []Fragment) State {
 	return s
 }
 
-// Whole returns what turns any page into what it is now, and the State after that.
+// Whole returns the patch that turns any page into the current one, and the State after it.
 func Whole(now []Fragment) (Patch, State) {
 	next := StateOf(now)
 	p := Patch{All: true, Order: next.order, Set: make(map[string]string, len(now))}
@@ -88,8 +87,8 @@ func Whole(now []Fragment) (Patch, State) {
 	return p, next
 }
 
-// Part returns what turns the containers of some fragments into what they are now, and leaves all others as
-// they are: the State after that has nothing of them.
+// Part returns the patch that updates only the containers of some fragments. The State after it has only
+// these.
 func Part(sent State, now []Fragment) (Patch, State) {
 	p, next := Diff(sent, now)
 	for in, held := range sent.order {
@@ -100,8 +99,8 @@ func Part(sent State, now []Fragment) (Patch, State) {
 	return p, next
 }
 
-// Diff returns what turns a page that was sent into what it is now, and the State after that. Neither the
-// State nor the fragments are changed.
+// Diff returns the patch that turns a sent page into the current one, and the State after it. It changes
+// neither argument.
 func Diff(sent State, now []Fragment) (Patch, State) {
 	next := StateOf(now)
 	p := Patch{Order: map[string][]string{}, Move: map[string][]Move{}, Set: map[string]string{}}
@@ -128,7 +127,7 @@ func Diff(sent State, now []Fragment) (Patch, State) {
 	return p, next
 }
 
-// Digest of a page: a browser whose page has the same one shows the same.
+// Digest of a page: pages with the same digest have the same content.
 func (s State) Digest() string {
 	h := sha256.New()
 	for _, in := range slices.Sorted(maps.Keys(s.order)) {

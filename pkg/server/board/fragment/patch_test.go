@@ -69,7 +69,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// browser does what board.js does.
+// browser applies patches like board.js.
 type browser struct {
 	containers map[string][]string
 	elements   map[string]string
@@ -115,8 +115,8 @@ func (b *browser) put(in, id, before string) {
 	b.containers[in] = slices.Insert(b.containers[in], at, id)
 }
 
-// TestPatchesGiveThePage plays random pages, of which a browser misses some, and whose state is lost at
-// times: each patch gives exactly the page, and has nothing that was the same where the state is known.
+// TestPatchesGiveThePage: with random pages, missed updates and lost states, each patch gives exactly the
+// page. With a known state it has no unchanged element.
 func TestPatchesGiveThePage(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 17))
@@ -127,7 +127,7 @@ func TestPatchesGiveThePage(t *testing.T) {
 			if err := Check(page); err != nil {
 				t.Fatal(err)
 			}
-			if r.IntN(3) == 0 { // nobody looked
+			if r.IntN(3) == 0 { // a missed update
 				continue
 			}
 			before := maps.Clone(b.elements)
@@ -165,7 +165,7 @@ func TestPatchesGiveThePage(t *testing.T) {
 
 var ignoreMoves = cmpopts.IgnoreFields(browser{}, "moves")
 
-// TestFewMoves: however long a list is, what stays in its order is not touched.
+// TestFewMoves: elements that stay in order are not touched, however long the list is.
 func TestFewMoves(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 5))
 	for n := range 200 {
@@ -198,8 +198,8 @@ func randomPage(r *rand.Rand) []Fragment {
 	return page
 }
 
-// TestDigest: pages that differ in anything that is seen have different digests, and the digest does not
-// depend on the order in which containers are rendered.
+// TestDigest: pages that look different have different digests. The digest does not depend on the order in
+// which containers are rendered.
 func TestDigest(t *testing.T) {
 	a, b := element("one", "a", "1"), element("two", "b", "1")
 	same := StateOf([]Fragment{a, b}).Digest()

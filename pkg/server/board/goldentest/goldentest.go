@@ -14,15 +14,15 @@ import (
 )
 
 var (
-	update = flag.Bool("update", false, "write the golden files anew")
-	pages  = flag.String("pages", "", "absolute path of a folder, where whole pages are written to be looked at")
+	update = flag.Bool("update", false, "write the golden files")
+	pages  = flag.String("pages", "", "absolute path of a folder for complete pages, to look at them")
 )
 
-// styles is the board's own style sheet, seen from the folder of a page.
+// styles is the board's style sheet, relative to the folder of a page.
 const styles = "../static/board.css"
 
-// Compare the body of a page with testdata/<name>.html, and check that nothing in it is forbidden by the
-// board's content security policy. Long lists are cut by what Short leaves of them. CSS is that of the page.
+// Compare compares the body of a page, shortened by Short, with testdata/<name>.html, and checks it against
+// the board's content security policy. css is that of the page.
 func Compare(t *testing.T, name, body, css string) {
 	t.Helper()
 	fragmenttest.Document(t, "<!doctype html><title>"+name+"</title>"+body)
@@ -46,8 +46,8 @@ func Compare(t *testing.T, name, body, css string) {
 // shown elements of a long list.
 const shown = 60
 
-// Short leaves of more than 60 fragments that follow each other the first ones. A fragment may have several
-// lines, none of which begins with the end of an element but the one behind the last fragment of a list.
+// Short keeps the first 60 of more than 60 consecutive fragments. A fragment can have several lines; only the
+// line after the last fragment of a list begins with an end tag.
 func Short(body string) string {
 	var kept []string
 	run, left := 0, 0
@@ -70,7 +70,7 @@ func Short(body string) string {
 	return strings.Join(kept, "")
 }
 
-// write the whole page, where that is asked for.
+// write the complete page, if the flag is set.
 func write(t *testing.T, name, body, css string) {
 	t.Helper()
 	if *pages == "" {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestShort: only long lists are cut, and that is said.
+// TestShort: only long lists are cut, with a note.
 func TestShort(t *testing.T) {
 	line := func(i int) string { return fmt.Sprintf("<li id=\"n%d\" data-v=\"x\"></li>\n", i) }
 	var long strings.Builder

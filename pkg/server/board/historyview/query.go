@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// maxToken of the page before, in bytes, as the API has it.
+	// maxToken is the maximum length of the parameter continue in bytes, as in the API.
 	maxToken = 1024
 )
 
@@ -24,20 +24,20 @@ var phases = []v1alpha1.Phase{
 // reader of the parameters. Phases are joined by commas.
 var reader = parameters.Reader{Lists: []string{"phase"}, Long: map[string]int{"continue": maxToken}}
 
-// Query is what of the history is asked for. What is empty restricts nothing.
+// Query of the history. Empty fields restrict nothing.
 type Query struct {
 	// Namespace, Queue, User and Name are exact.
 	Namespace, Queue, User, Name string
-	// Phases that jobs were last seen in.
+	// Phases in which jobs were last seen.
 	Phases []v1alpha1.Phase
-	// Deleted is "true" for jobs that exist no more, "false" for those that are not known to be deleted.
+	// Deleted is "true" for deleted jobs, "false" for the others.
 	Deleted string
 	// Continue is the API's token of a page; empty for the first.
 	Continue string
 }
 
-// ParseQuery reads the parameters of a URL. The error is a problem that names the parameter; one that the
-// page does not have is an error, too.
+// ParseQuery parses the parameters of a URL. The error is a problem that names the parameter; an unknown
+// parameter is an error.
 func ParseQuery(values url.Values) (Query, error) {
 	q := &Query{}
 	err := reader.Each(values, q.parse)
@@ -68,7 +68,7 @@ func (q *Query) parse(name, value string) (err error) {
 	return err
 }
 
-// Input is what to ask of the API.
+// Input of the API for the query.
 func (q Query) Input(cluster string) *rest.HistoryInput {
 	return &rest.HistoryInput{
 		ClusterPath: rest.ClusterPath{Cluster: cluster}, Page: rest.Page{Continue: q.Continue},
@@ -84,7 +84,7 @@ func (q Query) URL() string {
 	}).Encode()
 }
 
-// at the page of a token; at the first where it is empty.
+// at selects the page of a token; the first if empty.
 func (q Query) at(token string) Query {
 	q.Continue = token
 	return q

@@ -11,7 +11,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 )
 
-// TestQuery: what a URL says is read, and written as it was.
+// TestQuery: the URL of a query parses to the same query.
 func TestQuery(t *testing.T) {
 	values, err := url.ParseQuery(
 		"namespace=a&queue=q&user=u&name=n&phase=Failed&phase=Queued&deleted=true&continue=t")

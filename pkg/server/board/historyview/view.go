@@ -19,12 +19,12 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"date":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") },
 }).ParseFS(files, "templates/*.html"))
 
-// View is the list of the jobs of a cluster that have existed.
+// View is the list of the past and present jobs of a cluster.
 type View struct {
 	Cluster string
 	// Jobs of the page, as rest.Server.HistoryJobs returns them; read only.
 	Jobs []history.Job
-	// Next is the token of the next page; empty where there is none.
+	// Next is the token of the next page, or empty.
 	Next  string
 	Query Query
 	Links Links
@@ -32,19 +32,20 @@ type View struct {
 
 // Links to other pages of the cluster.
 type Links struct {
-	// Job is the path of the page of a job that exists.
+	// Job is the path of the page of an existing job.
 	Job func(namespace, name string) string
-	// Record is the path of what is known of a job that has existed; empty where there is no such page.
+	// Record is the path of the page of a past job, or empty.
 	Record func(uid string) string
 }
 
-// row is what is shown of one job.
+// row is the data of one job.
 type row struct {
 	history.Job
 	ID, Href string
 	// Gone reports whether the job is known to be deleted.
 	Gone bool
-	// Ended is when it completed, or else was deleted; Before reports whether it was at some time before that.
+	// Ended is when it completed, or else was deleted; Before reports that it was at an unknown time before
+	// that.
 	Ended  *time.Time
 	Before bool
 }
@@ -84,7 +85,7 @@ func (v *View) Fragments() ([]fragment.Fragment, error) {
 	pages := struct {
 		First, Next, All string
 		Number           int
-		Any              bool // whether something restricts the list
+		Any              bool // whether the query restricts the list
 	}{Number: len(v.Jobs), All: Query{}.URL(), Any: v.Query.URL() != Query{}.URL()}
 	if v.Query.Continue != "" {
 		pages.First = v.Query.at("").URL()
@@ -96,8 +97,8 @@ func (v *View) Fragments() ([]fragment.Fragment, error) {
 	return append(all, f), err
 }
 
-// Body is the frame of the page, with its fragments in it. The filter's suggestions are of the jobs that are
-// shown when the page is made.
+// Body is the frame of the page, with its fragments in it. The filter suggests values of the jobs on the
+// page.
 func (v *View) Body(fragments []fragment.Fragment) (template.HTML, error) {
 	b := body{View: v, fragments: fragments}
 	for i := range v.Jobs {
@@ -115,7 +116,7 @@ func (v *View) Body(fragments []fragment.Fragment) (template.HTML, error) {
 	return template.HTML(out.String()), nil
 }
 
-// body is what the frame's template is given.
+// body is the data of the frame's template.
 type body struct {
 	*View
 	Namespaces, Queues, Users []string

@@ -15,7 +15,7 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// evil is a name that no API server lets through, and no page may take for HTML.
+// evil is a name that the API server rejects, and that pages must escape.
 const evil = `<script>alert("x")</script>'&`
 
 func job(name string, edit ...func(*history.Job)) history.Job {
@@ -69,7 +69,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestUnknown: what is not known of a job is no zero.
+// TestUnknown: unknown values are not shown as zero.
 func TestUnknown(t *testing.T) {
 	v := view()
 	v.Jobs = v.Jobs[4:5]
@@ -78,12 +78,12 @@ func TestUnknown(t *testing.T) {
 		t.Fatal(err)
 	}
 	html := string(all[0].HTML)
-	if strings.Contains(html, ">0<") || strings.Count(html, `title="not known"`) != 4 {
+	if strings.Contains(html, ">0<") || strings.Count(html, `title="unknown"`) != 4 {
 		t.Error(html)
 	}
 }
 
-// TestNoRecords: a deleted job has no link where there is no page of it.
+// TestNoRecords: without records a deleted job has no link.
 func TestNoRecords(t *testing.T) {
 	v := view()
 	v.Jobs, v.Links.Record = v.Jobs[2:3], func(string) string { return "" }

@@ -8,26 +8,26 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
 )
 
-// maxLanes and maxRows bound the chart and its table. The last attempts are shown.
+// maxLanes and maxRows bound the chart and its table, which show the last attempts.
 const (
 	maxLanes = 24
 	maxRows  = 200
 )
 
-// Attempts are a chart of when the attempts of a job waited and ran, and the table of the same.
+// Attempts are a chart of when a job's attempts waited and ran, and a table.
 type Attempts struct {
 	Lanes []Lane
 	Ticks []Tick
-	// Days on which the chart lies.
+	// Days of the chart.
 	Days string
-	// Legend has the kinds of bars and marks that occur.
+	// Legend has the kinds of bars and marks in the chart.
 	Legend []Kind
-	// Hidden attempts have no lane, since there are too many.
+	// Hidden is the number of attempts without a lane.
 	Hidden int
 	Rows   []AttemptRow
-	// HiddenRows have no row either.
+	// HiddenRows is the number of attempts without a row.
 	HiddenRows int
-	// Alternative tells the chart in words.
+	// Alternative is the chart's text alternative.
 	Alternative string
 }
 
@@ -47,7 +47,7 @@ func attemptsOf(in *Input) Attempts {
 		a.Rows, a.HiddenRows = a.Rows[n:], n
 	}
 	a.Alternative = "Attempts of the job over time: " + count(len(in.Record.Attempts), "attempt") + ", " +
-		count(len(in.Record.Preemptions), "preemption") + ". The table below says the same."
+		count(len(in.Record.Preemptions), "preemption") + ". The table below has the same data."
 	if len(bars) == 0 {
 		return a
 	}
@@ -75,7 +75,7 @@ func attemptRows(r *history.Record) []AttemptRow {
 			of = ran
 		}
 		if had := of[s.Attempt]; had < 0 || n < 0 {
-			of[s.Attempt] = -1 // a part is not known, or goes on
+			of[s.Attempt] = -1 // a part is unknown, or not over
 		} else {
 			of[s.Attempt] = had + n
 		}
@@ -96,7 +96,7 @@ func attemptRows(r *history.Record) []AttemptRow {
 	return rows
 }
 
-// spent is how long an attempt waited or ran; empty where it did not, or still does.
+// spent is how long an attempt waited or ran; empty if it did not, or still does.
 func spent(of map[int32]int64, attempt int32) string {
 	n, known := of[attempt]
 	if !known || n < 0 {
@@ -115,7 +115,7 @@ func endOf(a *history.Attempt) string {
 	return a.EndReason
 }
 
-// lostSteps of an attempt; empty while it has not ended.
+// lostSteps of an attempt; empty before its end.
 func lostSteps(a *history.Attempt) string {
 	switch {
 	case a.Lost != nil:

@@ -11,7 +11,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
 )
 
-// change of phase, so many minutes after the beginning.
+// change of phase, at minutes after the beginning.
 func change(minutes int, attempt int32, phase v1alpha1.Phase) history.Transition {
 	return history.Transition{
 		Time: epoch.Add(time.Duration(minutes) * time.Minute), Phase: phase, Attempt: attempt,
@@ -49,7 +49,7 @@ func TestLanes(t *testing.T) {
 		want        []string
 	}{
 		"runs": {
-			reason:      "what goes on reaches to the end of the chart",
+			reason:      "an open bar reaches the end of the chart",
 			transitions: []history.Transition{change(0, 1, queued), change(50, 1, running)},
 			want:        []string{"#1 waiting 0+50", "#1 running 50+50 open"},
 		},
@@ -64,12 +64,12 @@ func TestLanes(t *testing.T) {
 			},
 		},
 		"finished": {
-			reason:      "nothing goes on",
+			reason:      "no bar is open",
 			transitions: []history.Transition{change(0, 1, running), change(10, 1, v1alpha1.PhaseSucceeded)},
 			want:        []string{"#1 running 0+100"},
 		},
 		"an attempt is missing": {
-			reason: "when the first ended is not known",
+			reason: "the end of the first is unknown",
 			transitions: []history.Transition{
 				change(0, 1, running), change(40, 3, queued), change(60, 3, running),
 			},
@@ -81,7 +81,7 @@ func TestLanes(t *testing.T) {
 			want:        []string{"#1 draining 0+40 unsure", "#2 running 40+60 open"},
 		},
 		"an attempt is unknown": {
-			reason:      "it has a lane of its own",
+			reason:      "it has its own lane",
 			transitions: []history.Transition{change(0, 0, running), change(40, 5, running)},
 			want:        []string{"#0 running 0+40 unsure", "#5 running 40+60 open"},
 		},
@@ -91,14 +91,14 @@ func TestLanes(t *testing.T) {
 			deleted:     at(80), gone: true,
 			want: []string{"#1 waiting 0+50", "#1 running 50+50"},
 		},
-		"found gone": {
+		"found deleted": {
 			reason:      "it ended before",
 			transitions: []history.Transition{change(0, 1, queued), change(40, 1, running)},
 			before:      at(80), gone: true,
 			want: []string{"#1 waiting 0+50", "#1 running 50+50 unsure"},
 		},
-		"not to be read": {
-			reason:      "whether it still runs is not known",
+		"unreadable": {
+			reason:      "it is unknown whether it still runs",
 			transitions: []history.Transition{change(0, 1, queued), change(50, 1, running)},
 			gone:        true,
 			want:        []string{"#1 waiting 0+50", "#1 running 50+50 unsure"},
@@ -121,7 +121,7 @@ func TestLanes(t *testing.T) {
 	}
 }
 
-// TestManyAttempts: the chart and the table are bounded, and say so.
+// TestManyAttempts: the chart and the table are bounded, and count the hidden attempts.
 func TestManyAttempts(t *testing.T) {
 	in := Input{Now: epoch.Add(1000 * time.Hour), Live: &v1alpha1.TrainingJob{}}
 	for i := range 300 {
@@ -142,7 +142,7 @@ func TestManyAttempts(t *testing.T) {
 	}
 }
 
-// TestCheckpointOfUnknownAttempt stands where one ran at its time, and nowhere where none did.
+// TestCheckpointOfUnknownAttempt: it is in the lane of the attempt that ran at its time, or in none.
 func TestCheckpointOfUnknownAttempt(t *testing.T) {
 	in := Input{Now: epoch.Add(100 * time.Minute), Live: &v1alpha1.TrainingJob{}}
 	in.Record.Transitions = []history.Transition{

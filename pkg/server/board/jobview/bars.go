@@ -7,15 +7,15 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
 )
 
-// Bar is a time in which an attempt did one thing.
+// Bar is a period of an attempt.
 type Bar struct {
 	Kind Kind
 	// At and Width are in percent of the chart.
 	At, Width float64
 	From      time.Time
-	// To is nil while it goes on, and where its end is unknown.
+	// To is nil while it lasts, or if its end is unknown.
 	To *time.Time
-	// Open reports whether it goes on; Unsure, whether its end is unknown: it is drawn up to when it was over.
+	// Open reports that it lasts; Unsure that its end is unknown: it is drawn up to the latest possible end.
 	Open, Unsure bool
 	Title        string
 }
@@ -26,7 +26,7 @@ type laneBar struct {
 	Bar
 }
 
-// barsOf what happened, oldest first.
+// barsOf returns the bars of the transitions, oldest first.
 func barsOf(in *Input) []laneBar {
 	ts := in.Record.Transitions
 	var bars []laneBar
@@ -43,21 +43,21 @@ func barsOf(in *Input) []laneBar {
 			b.To = in.Record.Job.Deleted
 		case in.Record.Job.DeletedBefore != nil:
 			b.To, b.Unsure = in.Record.Job.DeletedBefore, true
-		case in.Live == nil: // it was so when it was last seen
+		case in.Live == nil: // its last known state
 			b.To, b.Unsure = new(until(in.Record.Job.Created, in.Now)), true
 		default:
 			b.Open = true
 		}
 		if b.To != nil && b.To.Before(b.From) {
-			b.To = &b.From // two clocks
+			b.To = &b.From // clocks differ
 		}
 		bars = append(bars, b)
 	}
 	return bars
 }
 
-// follows reports whether one transition is known to have followed another without any in between: it is of
-// the same attempt, or begins the next one.
+// follows reports whether no transition can be missing between two: they are of one attempt, or the second
+// begins the next one.
 func follows(a, b history.Transition) bool {
 	switch {
 	case a.Attempt == 0 || b.Attempt == 0:
@@ -70,7 +70,7 @@ func follows(a, b history.Transition) bool {
 	return b.Attempt == a.Attempt+1 && a.Phase == v1alpha1.PhaseDraining && begins
 }
 
-// kindOf a phase; empty for one that is final.
+// kindOf a phase; empty for a final one.
 func kindOf(p v1alpha1.Phase) Kind {
 	switch p {
 	case v1alpha1.PhasePending, v1alpha1.PhaseQueued:
@@ -89,17 +89,17 @@ func kindOf(p v1alpha1.Phase) Kind {
 	return ""
 }
 
-func (b *Bar) says(attempt int32) string {
+func (b *Bar) describe(attempt int32) string {
 	who := "attempt " + number(int64(attempt))
 	if attempt == 0 {
-		who = "an attempt that is not known"
+		who = "an unknown attempt"
 	}
-	said := who + " " + b.Kind.Says()
+	text := who + " " + b.Kind.Label()
 	switch {
 	case b.Open:
-		return said + " since " + moment(b.From)
+		return text + " since " + moment(b.From)
 	case b.Unsure:
-		return said + " from " + moment(b.From) + ", until when is " + unknown
+		return text + " from " + moment(b.From) + ", its end is " + unknown
 	}
-	return said + " from " + moment(b.From) + ", for " + between(&b.From, b.To)
+	return text + " from " + moment(b.From) + ", for " + between(&b.From, b.To)
 }

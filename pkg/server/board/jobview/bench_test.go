@@ -2,7 +2,7 @@ package jobview
 
 import "testing"
 
-// BenchmarkPage renders what one viewer is sent at most once a second.
+// BenchmarkPage renders the page of a viewer, at most once a second.
 func BenchmarkPage(b *testing.B) {
 	in := preemptedTwice("bert").input()
 	for b.Loop() {
@@ -13,7 +13,7 @@ func BenchmarkPage(b *testing.B) {
 	}
 }
 
-// BenchmarkThousandRanks renders what one change of a rank causes.
+// BenchmarkThousandRanks renders the update for one changed rank.
 func BenchmarkThousandRanks(b *testing.B) {
 	_, in := thousandRanks()
 	for b.Loop() {

@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// shownCheckpoints is how many checkpoints are shown at once; the others are behind a disclosure.
+// shownCheckpoints is the number of checkpoints above the fold.
 const shownCheckpoints = 8
 
 // Checkpoints of a job, the newest first.
 type Checkpoints struct {
 	Shown, Older []CheckpointRow
-	// Pending says what is known of a checkpoint that is not complete; empty where there is none.
+	// Pending describes an incomplete checkpoint; empty if there is none.
 	Pending  string
-	Deadline *time.Time // of that; nil where there is none
-	// Interval that would lose the least time, as the operator computes it; empty where it is unknown.
+	Deadline *time.Time // of Pending, or nil
+	// Interval that loses the least time, as computed by the operator; empty if unknown.
 	Interval string
-	// Save is how long the last save took; empty where it is unknown.
+	// Save is the duration of the last save; empty if unknown.
 	Save string
 }
 
@@ -26,7 +26,7 @@ type CheckpointRow struct {
 	Attempt int32      // 0: unknown
 	Time    *time.Time // nil: unknown
 	URI     string
-	// Latest and ResumePoint say what it is to the current attempt.
+	// Latest and ResumePoint are its roles for the current attempt.
 	Latest, ResumePoint bool
 }
 
@@ -48,7 +48,7 @@ func checkpointsOf(in *Input) Checkpoints {
 	return c
 }
 
-// ofStatus adds what the live job says.
+// ofStatus adds the status of the live job.
 func (c *Checkpoints) ofStatus(in *Input) {
 	st := &in.Live.Status
 	if s := st.Checkpoint; s != nil {
@@ -68,15 +68,15 @@ func (c *Checkpoints) ofStatus(in *Input) {
 	switch d := st.Drain; {
 	case d == nil, d.CheckpointKnown:
 	case d.Resolve != nil:
-		c.Pending = "the volume is searched for the latest complete checkpoint, try " +
+		c.Pending = "searching the volume for the latest complete checkpoint, try " +
 			number(int64(d.Resolve.Try))
 		c.Deadline = new(d.Resolve.Deadline.UTC())
 	case d.CommandID != "":
-		c.Pending = "one is asked for, and is not complete"
+		c.Pending = "requested, not complete yet"
 		if d.Deadline != nil {
 			c.Deadline = new(d.Deadline.UTC())
 		}
 	case d.Ran:
-		c.Pending = "whether one was saved at the end of this attempt is " + unknown + " so far"
+		c.Pending = "a checkpoint at the end of this attempt: " + unknown + " so far"
 	}
 }

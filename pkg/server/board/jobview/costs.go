@@ -9,29 +9,29 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/cost"
 )
 
-// costStep is how often a cost that goes up is said anew.
+// costStep is how often a growing cost is updated.
 const costStep = 10 * time.Second
 
 // Cost so far.
 type Cost struct {
 	Rows  []CostRow // by kind of GPU
 	Total CostRow
-	// Lost is the part of the total that was trained again, or must be.
+	// Lost is the part of the total for steps that must be trained twice.
 	Lost CostRow
-	// Priced reports whether there are prices at all.
+	// Priced reports whether prices are configured.
 	Priced bool
-	// Until is up to when it is counted, where it goes up; nil: it is final as far as is known.
+	// Until is the end of the counted time of a growing cost; nil: the cost is final as far as is known.
 	Until *time.Time
-	// Notes are sentences about what is assumed or not known.
+	// Notes about assumptions and unknown amounts.
 	Notes []string
 }
 
-// CostRow is what GPUs of one kind cost.
+// CostRow is the cost of one kind of GPU.
 type CostRow struct {
 	Kind     string
 	GPUHours string
 	Price    string // of a GPU-hour
-	Cost     string // with its currency, or that it is unknown
+	Cost     string // with its currency, or unknown
 }
 
 // used are GPU-seconds by kind of GPU.
@@ -70,8 +70,8 @@ func costOf(in *Input) Cost {
 	return c
 }
 
-// lostRow is what the operator has counted as lost. Its cost is known where it is known of which kind of GPU
-// it was: by the ends of attempts that the record has, or since there was only one.
+// lostRow is the loss counted by the operator. Its cost is known if the kind of GPU is: from the ends of
+// attempts in the record, or since there was only one kind.
 func lostRow(in *Input, ran used) CostRow {
 	var total, sum int64
 	if w := in.Record.Job.Work; w != nil {
@@ -93,19 +93,18 @@ func lostRow(in *Input, ran used) CostRow {
 	return costRow(in, "", lost)
 }
 
-// costNotes on attempts whose GPUs are assumed, runs whose ends are not known, and attempts of which nothing
-// is.
+// costNotes about attempts with assumed GPUs, runs with unknown ends, and unknown attempts.
 func costNotes(assumed, ends, lacking int64) []string {
 	var notes []string
 	if lacking > 0 {
-		notes = append(notes, "Of "+count(lacking, "attempt")+" nothing is known: what they used is not counted.")
+		notes = append(notes, count(lacking, "attempt")+" unknown to the history: not counted.")
 	}
 	if assumed > 0 {
-		notes = append(notes, "Nobody saw "+count(assumed, "attempt")+
-			" run: their GPUs are taken to be those of the next.")
+		notes = append(notes, count(assumed, "attempt")+
+			" without a recorded run: the cost assumes the GPUs of the next one.")
 	}
 	if ends > 0 {
-		notes = append(notes, "When "+count(ends, "run")+" ended is "+unknown+": they are not counted.")
+		notes = append(notes, count(ends, "run")+" with an unknown end: not counted.")
 	}
 	return notes
 }
@@ -136,7 +135,7 @@ func price(in *Input, u used) string {
 	return money(sum, in.Currency)
 }
 
-// money in words: as coins are, and where that would round it to nothing as it is.
+// money in words: with two decimals, or exactly if that would round it to zero.
 func money(sum *big.Rat, currency string) string {
 	digits := 2
 	if sum.Sign() > 0 && sum.Cmp(big.NewRat(1, 100)) < 0 {

@@ -10,19 +10,19 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
 )
 
-// Size of the drawing of a curve, in its own units: it is stretched to the width that there is.
+// Size of a curve, in its own units: it is stretched to the available width.
 const (
 	curveWidth  = 1000
 	curveHeight = 140
 )
 
-// Curves are what a job's trainer reported.
+// Curves of the metrics that a job's trainer reported.
 type Curves struct {
 	By     Axis
 	Curves []Curve
-	// Others are the names of metrics that are not drawn, since there are too many.
+	// Others are the names of metrics beyond the limit.
 	Others []string
-	// Links to the same page with the curves drawn by something else; empty: none.
+	// Links to the same page with another x-axis; empty: none.
 	ByStep, ByTime string
 }
 
@@ -30,32 +30,32 @@ type Curves struct {
 type Curve struct {
 	// ID is unique in the page.
 	ID, Name string
-	// XAxis says what the curve is drawn by.
+	// XAxis is the name of the x-axis.
 	XAxis          string
 	XTicks, YTicks []Tick
 	Lines          []Line
-	// Marks are checkpoints, and where attempts resumed.
+	// Marks are checkpoints and the beginnings of resumed attempts.
 	Marks []Mark
 	Rows  []CurveRow
-	// Alternative tells the chart in words.
+	// Alternative is the chart's text alternative.
 	Alternative string
-	// Strange is how many values were NaN or infinite; 0: none.
+	// Strange is the number of values that were NaN or infinite.
 	Strange int
 }
 
-// Line of one attempt, or of the part of it that was lost.
+// Line of one attempt, or of its lost part.
 type Line struct {
 	Attempt int32
 	// Lost reports whether the steps had to be trained again.
 	Lost bool
-	// Dot reports whether it is one point alone.
+	// Dot reports whether it is a single point.
 	Dot bool
 	// Path is the attribute d of a path, in the drawing's own units.
 	Path  string
 	Title string
 }
 
-// CurveRow is what one attempt reported, in words.
+// CurveRow is the values of one attempt, in words.
 type CurveRow struct {
 	Attempt                   int32
 	Steps                     string
@@ -81,7 +81,7 @@ func curvesOf(in *Input) Curves {
 	return c
 }
 
-// frame is where the points of a curve go.
+// frame maps the points of a curve to the drawing.
 type frame struct {
 	by   Axis
 	y    scale
@@ -104,7 +104,7 @@ func curveOf(in *Input, m *metric, by Axis, id string) Curve {
 		c.Lines = append(c.Lines, linesOf(in, &s, f)...)
 		c.Rows = append(c.Rows, rowOf(&s))
 	}
-	if f == nil { // there is not a single number
+	if f == nil { // no value is a finite number
 		c.Alternative = m.name + ": no value is a finite number."
 		return c
 	}
@@ -120,7 +120,7 @@ func curveOf(in *Input, m *metric, by Axis, id string) Curve {
 	return c
 }
 
-// frameOf all points that are numbers; nil where there is none.
+// frameOf all finite points; nil if there is none.
 func frameOf(m *metric, by Axis) *frame {
 	var all []point
 	for _, s := range m.series {
@@ -146,7 +146,7 @@ func frameOf(m *metric, by Axis) *frame {
 	}
 }
 
-// linesOf an attempt: up to the step from which the next one resumed, and beyond it, where that is known.
+// linesOf an attempt: up to the step from which the next one resumed, and after it, if that is known.
 func linesOf(in *Input, s *series, f *frame) []Line {
 	if len(s.points) == 0 {
 		return nil
@@ -175,12 +175,12 @@ func linesOf(in *Input, s *series, f *frame) []Line {
 	return lines
 }
 
-// resumedBehind is the step from which the attempt after one resumed.
+// resumedBehind returns the step from which the next attempt resumed.
 func resumedBehind(in *Input, attempt int32) (int64, bool) {
 	for _, a := range in.Record.Attempts {
 		if a.Number == attempt+1 && a.Seen {
 			if a.ResumedFrom == nil {
-				return 0, true // it began anew
+				return 0, true // it started from the beginning
 			}
 			return a.ResumedFrom.Step, true
 		}
@@ -188,8 +188,8 @@ func resumedBehind(in *Input, attempt int32) (int64, bool) {
 	return 0, false
 }
 
-// path through points, broken where a value between two was none that can be drawn. A point alone is a dot,
-// by the round ends of the line.
+// path through points, interrupted at values that cannot be drawn. A single point is a dot, by the round ends
+// of the line.
 func path(s *series, points []point, f *frame) string {
 	var b strings.Builder
 	pen, strange := false, s.strange
@@ -214,18 +214,18 @@ func path(s *series, points []point, f *frame) string {
 	return b.String()
 }
 
-// decimal with at most one digit behind the point.
+// decimal with at most one digit after the point.
 func decimal(v float64) string {
 	return strconv.FormatFloat(math.Round(v*10)/10+0, 'f', -1, 64)
 }
 
-// decimal100 has at most two digits behind the point.
+// decimal100 has at most two digits after the point.
 func decimal100(v float64) string {
 	return strconv.FormatFloat(math.Round(v*100)/100+0, 'f', -1, 64)
 }
 
-// thinned keeps of the points in one column of the drawing, two units wide, the first, the lowest, the
-// highest and the last, so that no peak is lost.
+// thinned keeps the first, lowest, highest and last point of each column of two units, so that no peak is
+// lost.
 func thinned(points []point, f *frame) []point {
 	if len(points) <= curveWidth {
 		return points
@@ -256,7 +256,7 @@ func thinned(points []point, f *frame) []point {
 	return kept
 }
 
-// curveMarks are the checkpoints that lie in the frame, and where attempts after the first began.
+// curveMarks are the checkpoints in the frame, and the beginnings of later attempts.
 func curveMarks(in *Input, m *metric, f *frame) []Mark {
 	var marks []Mark
 	for _, c := range in.Record.Checkpoints {
@@ -269,7 +269,7 @@ func curveMarks(in *Input, m *metric, f *frame) []Mark {
 		if i == 0 {
 			continue
 		}
-		title := "attempt " + number(int64(s.attempt)) + " began; from which step is " + unknown
+		title := "attempt " + number(int64(s.attempt)) + " began at an " + unknown + " step"
 		var step *int64
 		var when *time.Time
 		for _, a := range in.Record.Attempts {
@@ -304,7 +304,7 @@ func resumedStep(a *history.Attempt) *int64 {
 	return &a.ResumedFrom.Step
 }
 
-// place of a step or a time in the frame; false where it is outside, or unknown.
+// place of a step or a time in the frame; false if it is outside, or unknown.
 func (f *frame) place(step int64, at *time.Time) (float64, bool) {
 	if f.by == ByTime {
 		if at == nil || !f.time.contains(*at) {
@@ -331,7 +331,7 @@ func rowOf(s *series) CurveRow {
 	return r
 }
 
-// value with four digits that matter, or as a whole number where that has more.
+// value with four significant digits, or as an integer if that has more.
 func value(v float64) string {
 	if a := math.Abs(v); a >= 1000 && a < 1e12 {
 		return number(int64(math.Round(v)))

@@ -13,7 +13,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
 )
 
-// sample of an attempt, a minute for each step.
+// sample of an attempt, one minute per step.
 func sample(attempt int32, step int64, loss string) history.Sample {
 	return history.Sample{
 		Attempt: attempt, Step: step, Time: epoch.Add(time.Duration(step) * time.Minute),
@@ -21,7 +21,7 @@ func sample(attempt int32, step int64, loss string) history.Sample {
 	}
 }
 
-// lossOf samples, drawn by step.
+// lossOf samples, by step.
 func lossOf(t *testing.T, in Input) Curve {
 	t.Helper()
 	curves := curvesOf(&in).Curves
@@ -31,7 +31,7 @@ func lossOf(t *testing.T, in Input) Curve {
 	return curves[0]
 }
 
-// TestLinesBreakWhereAttemptsDo: each attempt has a line, and what it lost is told apart.
+// TestLinesBreakWhereAttemptsDo: each attempt has a line, and its lost part has another.
 func TestLinesBreakWhereAttemptsDo(t *testing.T) {
 	in := Input{Samples: []history.Sample{
 		sample(1, 0, "4"), sample(1, 10, "3"), sample(1, 20, "2"),
@@ -42,7 +42,7 @@ func TestLinesBreakWhereAttemptsDo(t *testing.T) {
 	in.Record.Attempts = []history.Attempt{
 		{Number: 1, Seen: true},
 		{Number: 2, Seen: true, ResumedFrom: &v1alpha1.CheckpointPoint{Step: 10}},
-		{Number: 3}, // nobody saw from where it resumed
+		{Number: 3}, // its resume point is unknown
 		{Number: 4, Seen: true},
 	}
 	c := lossOf(t, in)
@@ -65,13 +65,13 @@ func TestLinesBreakWhereAttemptsDo(t *testing.T) {
 	for _, m := range c.Marks {
 		marks = append(marks, fmt.Sprintf("%s %.0f %s", m.Kind, m.At, m.Title))
 	}
-	wantMarks := []string{"resumed 50 attempt 2 resumed: step 10"} // where 3 began is not known; 4 began anew
+	wantMarks := []string{"resumed 50 attempt 2 resumed: step 10"} // 3 began unseen, 4 from step 0
 	if diff := cmp.Diff(wantMarks, marks); diff != "" {
 		t.Errorf("marks (-want +got):\n%s", diff)
 	}
 }
 
-// TestNotANumberBreaksTheLine, and is counted. A value that is no number at all is no curve.
+// TestNotANumberBreaksTheLine: such values are counted. A metric without a number has no curve.
 func TestNotANumberBreaksTheLine(t *testing.T) {
 	in := Input{Samples: []history.Sample{
 		sample(1, 0, "4"), sample(1, 10, " nan"), sample(1, 20, "2"), sample(1, 30, "1e999"), sample(1, 40, "2"),
@@ -94,7 +94,7 @@ func TestNotANumberBreaksTheLine(t *testing.T) {
 	}
 }
 
-// TestPeaksAreKept: a curve of many points is thinned, without hiding what stands out.
+// TestPeaksAreKept: a curve of many points is thinned without losing peaks.
 func TestPeaksAreKept(t *testing.T) {
 	var points []point
 	for i := range 20000 {
@@ -120,7 +120,7 @@ func TestPeaksAreKept(t *testing.T) {
 	}
 }
 
-// TestSpeed is that of the time between two reports, whatever their distance.
+// TestSpeed: it is computed between two consecutive reports.
 func TestSpeed(t *testing.T) {
 	at := func(attempt int32, step int64, seconds int) history.Sample {
 		return history.Sample{Attempt: attempt, Step: step, Time: epoch.Add(time.Duration(seconds) * time.Second)}
@@ -138,7 +138,7 @@ func TestSpeed(t *testing.T) {
 	}
 }
 
-// TestManyMetrics: the interesting ones are drawn, and the others named.
+// TestManyMetrics: the most interesting ones are drawn, and the others are named.
 func TestManyMetrics(t *testing.T) {
 	metrics := map[string]string{"eval_loss": "1", "loss": "1", "samples_per_second": "3"}
 	for i := range 20 {

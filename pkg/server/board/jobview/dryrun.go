@@ -6,19 +6,19 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// DryRun is whom the operator has make room, or would.
+// DryRun is the operator's preemption plan for the job.
 type DryRun struct {
 	Outcome string // in words
-	// Acts: it is carried out.
+	// Acts: the operator carries it out.
 	Acts    bool
 	Victims []Victim
 	// Hidden victims are not listed.
 	Hidden   int
-	GPUHours string // that all of them would lose together; empty where there is none
+	GPUHours string // lost by all of them together; empty if none
 	Observed *time.Time
 }
 
-// Victim is a gang that would make room.
+// Victim is a gang that the plan preempts.
 type Victim struct {
 	Name     string
 	Href     string
@@ -30,42 +30,42 @@ type Victim struct {
 }
 
 var outcomes = map[v1alpha1.PreemptionOutcome]string{
-	v1alpha1.PreemptionPlanned: "The end of these gangs would make enough room.",
-	v1alpha1.PreemptionFits: "The nodes have room by what the ranks request: it is for the scheduler to find " +
+	v1alpha1.PreemptionPlanned: "Preempting these gangs would free enough capacity.",
+	v1alpha1.PreemptionFits: "The nodes have enough free resources for the ranks: the scheduler has to place " +
 		"it.",
-	v1alpha1.PreemptionOnlyProtected: "All that could make room have run for too short a time to be ended.",
-	v1alpha1.PreemptionNoCover:       "Not even the end of all gangs of lower priority would make enough room.",
-	v1alpha1.PreemptionBusy:          "Others come first, of a higher priority or older.",
-	v1alpha1.PreemptionPatience:      "It has not lacked room for long: nobody is looked for yet.",
-	v1alpha1.PreemptionNotPlanned: "Nobody is looked for: its scheduler alone decides who makes room, or what " +
-		"is left of its quota is unknown.",
-	v1alpha1.PreemptionGateIgnored: "Its scheduler takes no notice of its preemption gate, and preempts by " +
+	v1alpha1.PreemptionOnlyProtected: "All possible victims have run for too short a time to be preempted.",
+	v1alpha1.PreemptionNoCover:       "Preempting all gangs of lower priority would not free enough capacity.",
+	v1alpha1.PreemptionBusy:          "Gangs of higher priority, or older ones, come first.",
+	v1alpha1.PreemptionPatience:      "It has waited too short a time: the operator looks for victims later.",
+	v1alpha1.PreemptionNotPlanned: "No plan: its scheduler alone chooses victims, or the free part of its " +
+		"quota is unknown.",
+	v1alpha1.PreemptionGateIgnored: "Its scheduler ignores its preemption gate, and preempts by " +
 		"itself.",
 }
 
 var planPhases = map[v1alpha1.PreemptionPhase]string{
-	v1alpha1.PreemptionAsking:     "These gangs are asked to save, and make room for it.",
-	v1alpha1.PreemptionReleasing:  "These gangs are being ended to make room for it.",
-	v1alpha1.PreemptionPlacing:    "These gangs have made room: it is for the scheduler to place it.",
-	v1alpha1.PreemptionHandedOver: "Nobody could make room in time: the scheduler preempts for it.",
+	v1alpha1.PreemptionAsking:     "The operator has requested checkpoints of these gangs and will stop them.",
+	v1alpha1.PreemptionReleasing:  "These gangs are being stopped for it.",
+	v1alpha1.PreemptionPlacing:    "These gangs have yielded: the scheduler has to place it.",
+	v1alpha1.PreemptionHandedOver: "No gang yielded in time: the scheduler preempts for it.",
 }
 
 // gatedPhases are those of a gang behind a preemption gate.
 var gatedPhases = map[v1alpha1.PreemptionPhase]string{
-	v1alpha1.PreemptionAsking:     "Others are being marked as spared, so that its scheduler ends these gangs.",
-	v1alpha1.PreemptionReleasing:  "Its scheduler may end these gangs now.",
-	v1alpha1.PreemptionPlacing:    "These gangs have made room: it is for the scheduler to let it in.",
+	v1alpha1.PreemptionAsking:     "The operator exempts other gangs, so that its scheduler preempts these.",
+	v1alpha1.PreemptionReleasing:  "Its scheduler can preempt these gangs now.",
+	v1alpha1.PreemptionPlacing:    "These gangs have yielded: the scheduler has to admit it.",
 	v1alpha1.PreemptionHandedOver: "Its scheduler preempts for it by its own order.",
 }
 
 var modes = map[v1alpha1.PreemptionMode]string{
-	v1alpha1.PreemptionSave:           "asked for a checkpoint first",
-	v1alpha1.PreemptionNextCheckpoint: "after the checkpoint that it is about to write",
-	v1alpha1.PreemptionEndsByItself:   "finishes in time by itself",
-	v1alpha1.PreemptionKill:           "ended at once",
+	v1alpha1.PreemptionSave:           "after a requested checkpoint",
+	v1alpha1.PreemptionNextCheckpoint: "after its next checkpoint",
+	v1alpha1.PreemptionEndsByItself:   "finishes in time",
+	v1alpha1.PreemptionKill:           "stopped at once",
 }
 
-// dryRunOf the live job; nil where there is none.
+// dryRunOf the live job; nil if there is none.
 func dryRunOf(in *Input) *DryRun {
 	if in.Live == nil || in.Live.Status.Scheduling == nil || in.Live.Status.Scheduling.Preemption == nil {
 		return nil
@@ -78,7 +78,7 @@ func dryRunOf(in *Input) *DryRun {
 			d.Outcome = gatedPhases[p.Phase]
 		}
 	}
-	if d.Outcome == "" { // one that is new
+	if d.Outcome == "" { // a new outcome
 		d.Outcome = string(p.Outcome)
 	}
 	if p.ObservedTime != nil {

@@ -15,19 +15,19 @@ const (
 	maxEvents   = 400
 )
 
-// Timeline is what has happened, the last first.
+// Timeline of events, the last first.
 type Timeline struct {
 	Shown, Older []Event
-	// Hidden is how many are older still.
+	// Hidden is the number of older events.
 	Hidden int
 }
 
-// Event is one thing that has happened.
+// Event of the timeline.
 type Event struct {
 	At    *time.Time // nil: unknown
 	Class string     // its kind, or its phase
 	Says  string
-	// Note is what is known beside it.
+	// Note with details.
 	Note string
 }
 
@@ -66,14 +66,14 @@ func eventOf(e *timeline.Entry) Event {
 	case timeline.Deleted:
 		out.Says = "Deleted"
 	case timeline.Gap:
-		out.Says = "Not known"
-	default: // a kind that is new
+		out.Says = "Unknown"
+	default: // a new kind
 		out.Says = string(e.Kind)
 	}
 	return out
 }
 
-// PhaseClass is the class of a phase; that of an unknown one where the operator has not looked yet.
+// PhaseClass is the class of a phase; "unseen" before the operator has set one.
 func PhaseClass(p v1alpha1.Phase) string {
 	switch p {
 	case v1alpha1.PhasePending, v1alpha1.PhaseQueued, v1alpha1.PhaseStarting, v1alpha1.PhaseRunning,
@@ -84,7 +84,7 @@ func PhaseClass(p v1alpha1.Phase) string {
 	return "phase-unknown"
 }
 
-// notes joined, without those that say nothing.
+// notes joined, without empty ones.
 func notes(all ...string) string {
 	return strings.Join(slices.DeleteFunc(all, func(s string) bool { return s == "" }), " · ")
 }
@@ -112,14 +112,14 @@ func atStep(step *int64) string {
 
 func by(who string) string {
 	if who == "" {
-		return "by whom is " + unknown
+		return "preemptor " + unknown
 	}
 	return "by " + who
 }
 
 func lostOf(e *timeline.Entry) string {
 	if e.LostSteps == nil || e.LostGPUSeconds == nil {
-		return "what it cost is " + unknown
+		return "cost " + unknown
 	}
 	return "lost " + count(*e.LostSteps, "step") + ", " + hours(*e.LostGPUSeconds) + " GPU-hours"
 }

@@ -36,11 +36,11 @@ func rendered(t *testing.T, in Input) (string, []fragment.Fragment) {
 	return html, all
 }
 
-// TestTales compares the page of each tale with its golden file.
-func TestTales(t *testing.T) {
-	for _, name := range taleNames() {
+// TestScenarios compares the page of each scenario with its golden file.
+func TestScenarios(t *testing.T) {
+	for _, name := range scenarioNames() {
 		t.Run(name, func(t *testing.T) {
-			_, all := rendered(t, tales[name]())
+			_, all := rendered(t, scenarios[name]())
 			goldentest.Compare(t, name, contents(all), CSS)
 		})
 	}

@@ -9,40 +9,40 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
 )
 
-// Header is what the job is, and how far.
+// Header has the job's properties and progress.
 type Header struct {
 	Cluster, Namespace, Name string
 	Phase                    v1alpha1.Phase
-	// State says what the phase does not: that the job is being deleted, or is gone. Empty otherwise.
+	// State completes the phase: the job is being deleted, or is deleted. Empty otherwise.
 	State string
-	// Properties in the order in which they are shown.
+	// Properties in the order of the page.
 	Properties []Property
-	Progress   *Progress // nil: nothing has been reported
+	Progress   *Progress // nil: none was reported
 	Notes      []string
 	Links      Links
 }
 
-// Property is one thing about a job.
+// Property of a job.
 type Property struct {
 	Name string
-	// Text is empty where At says it all.
+	// Text is empty if At is enough.
 	Text string
 	At   *time.Time
-	// Runs reports whether the age of At is what matters.
+	// Runs reports whether the page shows the age of At.
 	Runs bool
 	Href string
 }
 
-// Progress is the last that was reported.
+// Progress of the last report.
 type Progress struct {
-	// Percent is nil where the total is unknown.
+	// Percent is nil if the total is unknown.
 	Percent *int32
 	Step    string
 	Epoch   string // empty: none was reported
 	At      time.Time
-	// ETA is nil where it is unknown, or nothing is left to wait for.
+	// ETA is nil if it is unknown or the training is over.
 	ETA *time.Time
-	// Waiting reports whether an ETA could be known: the job runs.
+	// Waiting reports whether an ETA is expected: the job runs.
 	Waiting bool
 }
 
@@ -64,7 +64,7 @@ func stateOf(in *Input) string {
 	case j.DeletedBefore != nil:
 		return "deleted before " + moment(*j.DeletedBefore)
 	case in.Live == nil:
-		return "as it was last seen"
+		return "last known state"
 	}
 	return ""
 }
@@ -87,7 +87,7 @@ func propertiesOf(in *Input) []Property {
 	case j.Started != nil:
 		properties = append(properties, Property{Name: "First ran", At: j.Started})
 	default:
-		properties = append(properties, Property{Name: "First ran", Text: "not yet, as far as is known"})
+		properties = append(properties, Property{Name: "First ran", Text: "not yet, as far as known"})
 	}
 	if j.Completed != nil {
 		properties = append(properties, Property{Name: "Finished", At: j.Completed})
@@ -148,7 +148,7 @@ func resumePointOf(in *Input) string {
 	return unknown
 }
 
-// resumedText says where an attempt began.
+// resumedText is where an attempt began.
 func resumedText(a *history.Attempt) string {
 	switch {
 	case a.ResumedFrom != nil:
@@ -170,12 +170,12 @@ func latestCheckpoint(in *Input) string {
 		}
 	}
 	if !found {
-		return "none is known"
+		return "none known"
 	}
 	return "step " + number(step)
 }
 
-// progressOf is the status', else the last sample.
+// progressOf the status, else of the last sample.
 func progressOf(in *Input) *Progress {
 	waiting := in.Record.Job.Phase == v1alpha1.PhaseRunning && in.Live != nil
 	if in.Live != nil && in.Live.Status.Progress != nil {

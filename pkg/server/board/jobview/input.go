@@ -10,32 +10,32 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/timeline"
 )
 
-// Input is what is known of a job, and what is asked.
+// Input of the page of a job.
 type Input struct {
-	// Record of the job: what the history knows, merged with the live version where there is one.
+	// Record of the job in the history, merged with the live job if there is one.
 	Record history.Record
-	// Live is the job as its cluster has it; nil where it is deleted or cannot be read.
+	// Live is the job in its cluster; nil if it is deleted or cannot be read.
 	Live *v1alpha1.TrainingJob
-	// Samples that its trainer reported, by attempt and step. Those of the Record are not looked at: the store
-	// leaves them out.
+	// Samples of its trainer, by attempt and step. Those of the Record are ignored: the store leaves them
+	// out.
 	Samples []history.Sample
-	// Explanation of the live job; nil where there is none.
+	// Explanation of the live job, or nil.
 	Explanation *explain.Explanation
 	// Timeline of the job, oldest first.
 	Timeline []timeline.Entry
-	// Prices of one GPU of a kind for an hour, in the Currency. Empty: none are configured.
+	// Prices of a GPU-hour by kind, in the Currency. Empty: not configured.
 	Prices   map[string]*big.Rat
 	Currency string
-	// Notes are sentences that the reader must know, such as that the history cannot be read.
+	// Notes for the reader, for example that the history cannot be read.
 	Notes []string
-	// Now is the time of the question.
+	// Now is the current time.
 	Now time.Time
-	// By is what the curves are drawn by; empty: by step.
+	// By is the x-axis of the curves; empty: steps.
 	By    Axis
 	Links Links
 }
 
-// Axis is what curves are drawn by.
+// Axis is the x-axis of curves.
 type Axis string
 
 // Axes of curves.
@@ -44,16 +44,16 @@ const (
 	ByTime Axis = "time"
 )
 
-// Links of the page, as paths. An empty one is left out.
+// Links of the page, as paths. Empty ones are left out.
 type Links struct {
-	// Page is that of the job itself; the parameter x is added to it.
+	// Page of the job; the parameter x is added to it.
 	Page string
-	// Logs is the page of the job's logs.
+	// Logs of the job.
 	Logs string
 	// YAML of the job.
 	YAML string
-	// Queue is the page of the job's queue.
+	// Queue of the job.
 	Queue string
-	// Jobs is the list of the job's namespace.
+	// Jobs of the job's namespace.
 	Jobs string
 }

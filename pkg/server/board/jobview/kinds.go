@@ -2,20 +2,20 @@ package jobview
 
 import "slices"
 
-// Kind of a bar or a mark. It is also their class.
+// Kind of a bar or a mark, and its class.
 type Kind string
 
-// Kinds of bars: what the attempt did.
+// Kinds of bars: states of an attempt.
 const (
 	Waiting   Kind = "waiting"   // for the operator or the scheduler
-	Backoff   Kind = "backoff"   // for the time of its restart
+	Backoff   Kind = "backoff"   // before its restart
 	Suspended Kind = "suspended" // by its user
 	Starting  Kind = "starting"
 	Running   Kind = "running"
 	Draining  Kind = "draining"
 )
 
-// Kinds of marks: what happened.
+// Kinds of marks: events.
 const (
 	Saved     Kind = "saved" // a complete checkpoint
 	Preempted Kind = "preempted"
@@ -29,8 +29,8 @@ var kinds = []Kind{
 	Waiting, Backoff, Suspended, Starting, Running, Draining, Saved, Preempted, Failed, Succeeded,
 }
 
-// Says is what a kind is called.
-func (k Kind) Says() string {
+// Label of a kind in the legend.
+func (k Kind) Label() string {
 	switch k {
 	case Backoff:
 		return "backing off"
@@ -40,7 +40,7 @@ func (k Kind) Says() string {
 	return string(k)
 }
 
-// Mark reports whether it is a moment, not a time.
+// Mark reports whether it is a moment.
 func (k Kind) Mark() bool {
 	return slices.Index(kinds, k) >= slices.Index(kinds, Saved) || k == Resumed
 }

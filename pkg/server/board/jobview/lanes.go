@@ -7,13 +7,13 @@ import (
 
 // Lane of one attempt.
 type Lane struct {
-	// Attempt is 0 for what happened in an attempt that is not known.
+	// Attempt is 0 for events of an unknown attempt.
 	Attempt int32
 	Bars    []Bar
 	Marks   []Mark
 }
 
-// lanesOf attempts, those that are unknown first.
+// lanesOf attempts, the unknown ones first.
 func lanesOf(bars []laneBar) []Lane {
 	var lanes []Lane
 	for _, b := range bars {
@@ -63,14 +63,14 @@ func place(l *Lane, s timescale) {
 		}
 		b.At = s.at(b.From)
 		b.Width = s.at(end) - b.At
-		b.Title = b.says(l.Attempt)
+		b.Title = b.describe(l.Attempt)
 		if b.Unsure {
 			b.To = nil
 		}
 	}
 }
 
-// legendOf what occurs, in its order.
+// legendOf the kinds in the lanes, in order.
 func legendOf(lanes []Lane) []Kind {
 	seen := map[Kind]bool{}
 	for _, l := range lanes {

@@ -8,14 +8,14 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
 )
 
-// Mark is something that happened.
+// Mark is an event.
 type Mark struct {
 	Kind  Kind
 	At    float64 // in percent of the chart
 	Title string
 }
 
-// marksOf what happened in a lane.
+// marksOf the events of a lane.
 func marksOf(in *Input, l *Lane, s timescale) []Mark {
 	var marks []Mark
 	add := func(kind Kind, at *time.Time, title string) {
@@ -53,7 +53,7 @@ func (l *Lane) ranAt(t time.Time) bool {
 	})
 }
 
-// failed reports whether an attempt ended since a rank failed, or the job did.
+// failed reports whether an attempt ended because a rank or the job failed.
 func failed(a *history.Attempt) bool {
 	switch a.EndReason {
 	case v1alpha1.ReasonRankFailed, v1alpha1.ReasonPermanentFailure, v1alpha1.ReasonBackoffLimit:

@@ -11,17 +11,17 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
 )
 
-// maxCurves bounds what is drawn. The others are named.
+// maxCurves that are drawn. The others are named.
 const maxCurves = 8
 
-// speedName of the curve that is computed from steps and times.
+// speedName is the curve computed from steps and times.
 const speedName = "steps per second"
 
-// series is what one attempt reported of one metric.
+// series is the values of one metric in one attempt.
 type series struct {
 	attempt int32
 	points  []point
-	// strange are the points that are NaN or infinite: they are no part of the line.
+	// strange are points that are NaN or infinite: they are not part of the line.
 	strange []point
 }
 
@@ -38,8 +38,8 @@ type metric struct {
 	series []series
 }
 
-// metricsOf samples: every name whose values are numbers, in the order of their interest. Samples are by
-// attempt and step.
+// metricsOf samples: every name with numeric values, the most interesting first. Samples are by attempt and
+// step.
 func metricsOf(samples []history.Sample) []metric {
 	names := map[string]bool{}
 	for _, s := range samples {
@@ -72,7 +72,7 @@ func metricsOf(samples []history.Sample) []metric {
 	return all
 }
 
-// parse a metric as a trainer wrote it. NaN and infinities are numbers that went wrong.
+// parse a metric as a trainer wrote it. NaN and infinities are accepted.
 func parse(value string) (float64, bool) {
 	f, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
 	return f, err == nil || math.IsInf(f, 0)
@@ -101,7 +101,7 @@ func byInterest(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// seriesOf a value that samples may have.
+// seriesOf the samples that have a value.
 func seriesOf(samples []history.Sample, value func(*history.Sample) (float64, bool)) []series {
 	var all []series
 	for i := range samples {
@@ -124,8 +124,8 @@ func seriesOf(samples []history.Sample, value func(*history.Sample) (float64, bo
 	return all
 }
 
-// speedOf the training: steps per second between two reports of one attempt, drawn where the later one is.
-// Reports are known by the second; those of the same one are taken together.
+// speedOf the training: steps per second between two reports of one attempt, at the time of the later one.
+// Reports of the same second are merged.
 func speedOf(samples []history.Sample) []series {
 	var all []series
 	for i := range samples {
@@ -143,7 +143,7 @@ func speedOf(samples []history.Sample) []series {
 		last.points = append(last.points, point{s.Step, s.Time, float64(s.Step-from.step) / took})
 	}
 	for i := range all {
-		all[i].points = all[i].points[1:] // where it began
+		all[i].points = all[i].points[1:] // the first has no predecessor
 	}
 	return slices.DeleteFunc(all, func(s series) bool { return len(s.points) == 0 })
 }

@@ -6,11 +6,11 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
 )
 
-// Preemptions of a job and what they cost, the last one first.
+// Preemptions of a job and their cost, the last one first.
 type Preemptions struct {
 	Rows   []PreemptionRow
 	Priced bool
-	// Hidden are those that are counted and of which nothing else is known.
+	// Hidden preemptions are counted, without details.
 	Hidden int
 }
 
@@ -19,12 +19,12 @@ type PreemptionRow struct {
 	Attempt int32
 	Time    time.Time
 	Reason  string
-	// By is who caused it, in the scheduler's words.
+	// By names the preemptor, in the scheduler's words.
 	By      string
 	Message string
-	// Saved is whether it saved first; empty where the operator did not choose the gang.
+	// Saved is whether it saved first; empty if the operator did not choose the gang.
 	Saved string
-	// What it cost, or that it is unknown.
+	// Its cost, or unknown.
 	LostSteps, LostTime, GPUHours, Cost string
 }
 
@@ -61,8 +61,8 @@ func preemptionRow(in *Input, p *history.Preemption, kinds map[int32]string) Pre
 	return row
 }
 
-// saved says what a trainer answered when it was asked to save first.
+// saved describes the result of a requested checkpoint.
 var saved = map[history.Answer]string{
-	history.AnswerSaved: "saved first", history.AnswerInVain: "asked to save, in vain",
-	history.AnswerNotAsked: "not asked to save",
+	history.AnswerSaved: "saved first", history.AnswerInVain: "checkpoint requested, not saved",
+	history.AnswerNotAsked: "no checkpoint requested",
 }

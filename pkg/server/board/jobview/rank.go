@@ -12,22 +12,22 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// Phases of ranks that are not a pod's.
+// Phases of ranks that are not phases of pods.
 const (
 	missing    = "Missing"     // there is no pod
-	hidden     = "Hidden"      // the status does not list it, and nobody has looked
-	offNode    = "OffNode"     // it is on no node, and the status does not list it
-	ended      = "Ended"       // it is on no node any more; how it ended nobody has said yet
-	ending     = "Terminating" // as status.workers has it
-	starting   = "Starting"    // it is on a node, and does not run yet
-	notReady   = "NotReady"    // it runs, and is not ready
+	hidden     = "Hidden"      // the status does not list it, and its pod is not followed
+	offNode    = "OffNode"     // on no node and not in the status
+	ended      = "Ended"       // no longer on a node; its result is unknown
+	ending     = "Terminating" // as in status.workers
+	starting   = "Starting"    // on a node, and not running yet
+	notReady   = "NotReady"    // running, not ready
 	unknownPod = string(corev1.PodUnknown)
 )
 
-// rankPhases are their classes and what they are called, the worst first.
+// rankPhases are their classes and names, the worst first.
 var rankPhases = []RankCount{
 	{Phase: string(corev1.PodFailed), Class: "rank-failed", Says: "failed"},
-	{Phase: ended, Class: "rank-ended", Says: "ended, how is not known yet"},
+	{Phase: ended, Class: "rank-ended", Says: "ended, result unknown"},
 	{Phase: missing, Class: "rank-missing", Says: "no pod"},
 	{Phase: unknownPod, Class: "rank-unknown", Says: "unknown"},
 	{Phase: notReady, Class: "rank-unready", Says: "running, not ready"},
@@ -40,7 +40,7 @@ var rankPhases = []RankCount{
 	{Phase: hidden, Class: "rank-hidden", Says: "not listed"},
 }
 
-// phaseOf a rank; a phase that is not known is said as it is.
+// phaseOf a rank; an unknown phase keeps its name.
 func phaseOf(phase string) RankCount {
 	for _, p := range rankPhases {
 		if p.Phase == phase {
@@ -58,7 +58,7 @@ type Rank struct {
 	Class string
 	Says  string // the phase in words
 	Node  string // empty: none, or unknown
-	// Ready is nil where it is unknown, or the rank does not run.
+	// Ready is nil if unknown or if the rank does not run.
 	Ready *bool
 	// Restarts of its containers; Counted reports whether they are known.
 	Restarts int32
@@ -66,7 +66,7 @@ type Rank struct {
 	Started  *time.Time
 	Href     string
 	Title    string
-	// Large cells say more.
+	// Large cells have more text.
 	Large bool
 }
 
@@ -79,13 +79,13 @@ func (r *Rank) healthy() bool {
 		r.Phase == hidden)
 }
 
-// Trouble reports whether the cell must stand out.
+// Trouble reports whether the cell is highlighted.
 func (r *Rank) Trouble() bool { return !r.healthy() }
 
-// Runs reports whether its containers run, so that they were started at some time.
+// Runs reports whether its containers run, and so were started.
 func (r *Rank) Runs() bool { return r.Phase == string(corev1.PodRunning) || r.Phase == notReady }
 
-// ReadySays whether it is ready, in words.
+// ReadySays is its readiness in words.
 func (r *Rank) ReadySays() string {
 	switch {
 	case !r.Runs():
@@ -98,7 +98,7 @@ func (r *Rank) ReadySays() string {
 	return "no"
 }
 
-// RestartsSay how many there were, in words.
+// RestartsSay is the number of restarts in words.
 func (r *Rank) RestartsSay() string {
 	if !r.Counted {
 		return unknown
@@ -106,7 +106,7 @@ func (r *Rank) RestartsSay() string {
 	return number(int64(r.Restarts))
 }
 
-// allRanks of the current attempt, in their order.
+// allRanks of the current attempt, in order.
 func allRanks(in *RanksInput) []Rank {
 	st := &in.Job.Status
 	type key struct {
@@ -141,19 +141,19 @@ func allRanks(in *RanksInput) []Rank {
 	return all
 }
 
-// roleStatus is what the status says of all ranks of a role.
+// roleStatus is the status of all ranks of a role.
 type roleStatus struct {
 	n         int32
-	none      bool // no rank of the job has been created
+	none      bool // no rank of the job was created
 	allReady  bool
 	noneReady bool
 	succeeded spec.IndexSet
-	// othersRun: the ranks that a full list of the status leaves out are as healthy as its last one, which runs,
-	// and no rank has ended.
+	// othersRun: ranks beyond a full list of the status are as healthy as its last one, which runs, and no
+	// rank has ended.
 	othersRun bool
 }
 
-// maxListed ranks are in a status: the least healthy ones.
+// maxListed ranks in a status: the least healthy ones.
 const maxListed = 100
 
 func othersRun(st *v1alpha1.TrainingJobStatus) bool {
@@ -175,8 +175,8 @@ func roleOf(role spec.Role, st *v1alpha1.TrainingJobStatus) roleStatus {
 	return of
 }
 
-// fromStatus is what is known of a rank by the status alone, which lists some. What it does not list of a
-// role whose ranks are all ready runs.
+// fromStatus sets the state of a rank from the status alone. A rank that the status does not list runs if all
+// of its role are ready.
 func (r *Rank) fromStatus(w *v1alpha1.WorkerStatus, of *roleStatus) {
 	switch {
 	case w != nil:
@@ -209,7 +209,7 @@ func (r *Rank) setReady(ready bool) {
 	}
 }
 
-// onNode is a rank that is seen there. When its trainer has started the status alone says.
+// onNode sets the state of a rank that is on a node. Only the status has the start of its trainer.
 func (r *Rank) onNode(p *placement.RankOnNode, w *v1alpha1.WorkerStatus) {
 	r.Node, r.Restarts, r.Counted, r.Phase = p.Node, p.Restarts, true, unknownPod
 	switch p.State {
@@ -226,7 +226,7 @@ func (r *Rank) onNode(p *placement.RankOnNode, w *v1alpha1.WorkerStatus) {
 	}
 }
 
-// offNode is a rank that is seen on no node. The status may not know yet that it has ended.
+// offNode sets the state of a rank that is on no node. The status can lag behind.
 func (r *Rank) offNode(w *v1alpha1.WorkerStatus, of *roleStatus) {
 	switch {
 	case of.succeeded.Has(r.Index):
@@ -248,7 +248,7 @@ func (r *Rank) offNode(w *v1alpha1.WorkerStatus, of *roleStatus) {
 	}
 }
 
-// complete fills in what follows from the rest.
+// complete sets the derived fields.
 func (r *Rank) complete(logs string) {
 	p := phaseOf(r.Phase)
 	r.Class, r.Says = p.Class, p.Says

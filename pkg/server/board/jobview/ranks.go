@@ -12,29 +12,28 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// RanksContainer is the id of the frame's element that holds a cell for each rank: one that changes is sent
-// alone.
+// RanksContainer is the id of the element with a cell for each rank: a changed cell is sent alone.
 const RanksContainer = "ranks"
 
-// How ranks are shown.
+// Sizes of the ranks section.
 const (
-	// largeRanks is up to how many ranks each says its node and phase; more are small cells.
+	// largeRanks is the maximum number of ranks with large cells, which have node and phase.
 	largeRanks = 16
-	// maxTroubled bounds the list of ranks to look at.
+	// maxTroubled bounds the list of ranks that need attention.
 	maxTroubled = 16
 )
 
-// RanksInput is what is known of the ranks of a job.
+// RanksInput is the input of the ranks section.
 type RanksInput struct {
-	// Job as its cluster has it.
+	// Job in its cluster.
 	Job *v1alpha1.TrainingJob
-	// Followed reports whether its pods are followed, and the reader may see them: Placed are then the ranks
-	// that are on nodes, and all others are on none. Otherwise the job's status is all that is known.
+	// Followed reports whether the server follows its pods and the reader may see them: then Placed are the
+	// ranks on nodes, and all others are on none. Otherwise only the job's status is known.
 	Followed bool
 	Placed   []placement.RankOnNode
 	// Logs is the page of the job's logs; the parameters role and index are added to it.
 	Logs string
-	// Notes are sentences that the reader must know, such as why nothing is followed.
+	// Notes for the reader, for example why pods are not followed.
 	Notes []string
 }
 
@@ -42,14 +41,14 @@ type RanksInput struct {
 type Ranks struct {
 	Total  int
 	Counts []RankCount
-	// Troubled ranks do not run, or have been restarted: the first of them.
+	// Troubled ranks do not run, or have restarted: the first of them.
 	Troubled []Rank
 	More     int // troubled ranks that are not listed
 	Roles    []RoleRanks
 	Notes    []string
 }
 
-// RankCount is how many ranks are in a phase.
+// RankCount is the number of ranks in a phase.
 type RankCount struct {
 	Phase, Class, Says string
 	Count              int
@@ -65,7 +64,7 @@ type RoleRanks struct {
 // ID of the role's heading.
 func (r *RoleRanks) ID() string { return "ranks-" + spec.RoleKey(r.Role) }
 
-// RanksOf makes the view of a job's ranks. The input is not changed.
+// RanksOf returns the view of a job's ranks. It does not change the input.
 func RanksOf(in RanksInput) Ranks {
 	all := allRanks(&in)
 	out := Ranks{Total: len(all), Notes: slices.Clone(in.Notes)}
@@ -82,8 +81,8 @@ func RanksOf(in RanksInput) Ranks {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Phase, b.Phase))
 	})
 	if n := counts[hidden]; n > 0 {
-		out.Notes = append(out.Notes, "The job's status lists at most 100 ranks, unhealthy ones first: the phase "+
-			"of "+count(n, "rank")+" is not among them.")
+		out.Notes = append(out.Notes, "The job's status lists at most 100 ranks, unhealthy ones first; it lacks "+
+			"the phase of "+count(n, "rank")+".")
 	}
 	out.Troubled, out.More = troubled(all, in.Job.Status.Phase)
 	for _, r := range all {
@@ -98,7 +97,7 @@ func RanksOf(in RanksInput) Ranks {
 	return out
 }
 
-// troubled ranks while a job starts or runs, the worst first. Before that, none has a pod yet.
+// troubled ranks while a job starts or runs, the worst first. Before that, no rank has a pod.
 func troubled(all []Rank, phase v1alpha1.Phase) ([]Rank, int) {
 	if phase != v1alpha1.PhaseStarting && phase != v1alpha1.PhaseRunning {
 		return nil, 0
@@ -116,7 +115,7 @@ func troubled(all []Rank, phase v1alpha1.Phase) ([]Rank, int) {
 	return list, 0
 }
 
-// Fragments of the ranks: what they are together, in the Container, and their cells.
+// Fragments of the ranks: their summary, in the Container, and their cells.
 func (r *Ranks) Fragments() ([]fragment.Fragment, error) {
 	if r.Total == 0 {
 		return nil, nil

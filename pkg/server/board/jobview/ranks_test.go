@@ -27,7 +27,7 @@ func cellsOf(t *testing.T, in RanksInput) []fragment.Fragment {
 	return all
 }
 
-// changed fragments of two pages that have the same, by id.
+// changed fragments of two pages with the same ids, by id.
 func changed(before, after []fragment.Fragment) map[string]string {
 	all := map[string]string{}
 	for i := range after {
@@ -38,8 +38,8 @@ func changed(before, after []fragment.Fragment) map[string]string {
 	return all
 }
 
-// says of how many ranks what.
-func says(in RanksInput) string {
+// phases summarizes the phases of ranks.
+func phases(in RanksInput) string {
 	var all []string
 	for _, c := range RanksOf(in).Counts {
 		all = append(all, fmt.Sprintf("%d %s", c.Count, c.Says))
@@ -47,10 +47,10 @@ func says(in RanksInput) string {
 	return strings.Join(all, ", ")
 }
 
-// TestRankThatChanges sends its own cell and the summary, of however many ranks.
+// TestRankThatChanges: the update has its cell and the summary, whatever the number of ranks.
 func TestRankThatChanges(t *testing.T) {
 	_, in := thousandRanks()
-	if got := says(in); got != "1000 running" {
+	if got := phases(in); got != "1000 running" {
 		t.Fatalf("it begins with %s", got)
 	}
 	before := cellsOf(t, in)
@@ -61,8 +61,8 @@ func TestRankThatChanges(t *testing.T) {
 	}{
 		"dies": {
 			func(in *RanksInput) { in.Placed = append(in.Placed[:50:50], in.Placed[51:]...) },
-			"999 running, 1 ended, how is not known yet",
-			`title="Worker 50: ended, how is not known yet, was on gpu-51">50<span class="hidden"> ended,`,
+			"999 running, 1 ended, result unknown",
+			`title="Worker 50: ended, result unknown, was on gpu-51">50<span class="hidden"> ended,`,
 		},
 		"is not listed and on no node": {
 			func(in *RanksInput) { in.Placed = append(in.Placed[:500:500], in.Placed[501:]...) },
@@ -73,7 +73,7 @@ func TestRankThatChanges(t *testing.T) {
 			"999 running, 1 running, not ready",
 			`Worker 500: running, not ready on gpu-501, 2 restarts">500<span class="hidden"> running, not ready, 2 re`,
 		},
-		"is told to end": {
+		"is being deleted": {
 			func(in *RanksInput) { in.Placed[7].State = placement.Ending }, "999 running, 1 ending",
 			`title="Worker 7: ending on gpu-08">`,
 		},
@@ -88,13 +88,13 @@ func TestRankThatChanges(t *testing.T) {
 	} {
 		_, in := thousandRanks()
 		tt.change(&in)
-		if got := says(in); got != tt.says {
+		if got := phases(in); got != tt.says {
 			t.Errorf("%s: %s", name, got)
 		}
 		sent := changed(before, cellsOf(t, in))
 		summary := sent["job-ranks"]
 		delete(sent, "job-ranks")
-		if len(sent) != 1 || !strings.Contains(summary, "Look at these first") {
+		if len(sent) != 1 || !strings.Contains(summary, "Ranks that need attention") {
 			t.Errorf("%s: sent are %v", name, sent)
 		}
 		for id, html := range sent {
@@ -105,9 +105,9 @@ func TestRankThatChanges(t *testing.T) {
 	}
 }
 
-// TestRanksOnNodes: of each what is seen counts before what the status says, which may be older.
+// TestRanksOnNodes: the server's view of a rank overrides the status, which can be older.
 func TestRanksOnNodes(t *testing.T) {
-	job := tell("bert", 6).job
+	job := newScenario("bert", 6).job
 	job.Status.Phase = v1alpha1.PhaseStarting
 	started := metav1.NewTime(epoch)
 	listed := func(index int32, phase, node string) v1alpha1.WorkerStatus {
@@ -136,7 +136,7 @@ func TestRanksOnNodes(t *testing.T) {
 		"Worker 1: pending ready=no started=true",
 		"Worker 2: failed, was on b ready=no started=true",
 		"Worker 3: starting on new ready=no started=false",
-		"Worker 4: ended, how is not known yet, was on c ready=no started=true",
+		"Worker 4: ended, result unknown, was on c ready=no started=true",
 		"Worker 5: succeeded, was on d ready=no started=true",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -144,9 +144,9 @@ func TestRanksOnNodes(t *testing.T) {
 	}
 }
 
-// TestRanksOfStatus: where nobody follows the pods, or not for this reader, what the status does not say is
-// said to be unknown. It lists the 100 least healthy; where all of a role are ready, or the last of these
-// runs, the others run, too.
+// TestRanksOfStatus: if the pods are not followed, or not for this reader, ranks missing in the status are
+// marked unknown. The status lists the 100 least healthy. The others run if all of a role are ready, or if
+// the last listed one runs.
 func TestRanksOfStatus(t *testing.T) {
 	_, in := thousandRanks()
 	in.Followed, in.Placed, in.Notes = false, nil, []string{"You may not see the pods."}
@@ -157,7 +157,7 @@ func TestRanksOfStatus(t *testing.T) {
 		}
 		return fmt.Sprint(all)
 	}
-	if got := says(in); got != "1000 running" || ready() != "map[yes:1000]" {
+	if got := phases(in); got != "1000 running" || ready() != "map[yes:1000]" {
 		t.Errorf("all are ready, but %s, %s", got, ready())
 	}
 	counted := in.Job.Status.ReplicaStatuses[v1alpha1.RoleWorker]
@@ -166,17 +166,17 @@ func TestRanksOfStatus(t *testing.T) {
 		in.Job.Status.ReplicaStatuses[v1alpha1.RoleWorker] = counted
 	}
 	set(999, 0, "")
-	if got := says(in); got != "1000 running" || ready() != "map[unknown:1000]" {
+	if got := phases(in); got != "1000 running" || ready() != "map[unknown:1000]" {
 		t.Errorf("one is not ready, and the healthiest are not listed, but %s, %s", got, ready())
 	}
 	in.Job.Status.Workers = slices.Clone(in.Job.Status.Workers)
 	in.Job.Status.Workers[99].Phase = string(corev1.PodPending)
-	if got := says(in); got != "900 not listed, 99 running, 1 pending" {
+	if got := phases(in); got != "900 not listed, 99 running, 1 pending" {
 		t.Errorf("what is not listed may be pending, but %s", got)
 	}
 	in.Job.Status.Workers[99].Phase = string(corev1.PodRunning)
 	set(998, 1, "")
-	if got := says(in); got != "900 not listed, 100 running" || ready() != "map[no:900 unknown:100]" {
+	if got := phases(in); got != "900 not listed, 100 running" || ready() != "map[no:900 unknown:100]" {
 		t.Errorf("one has ended, and its pod may be listed still, but %s, %s", got, ready())
 	}
 	if notes := RanksOf(in).Notes; len(notes) != 2 || notes[0] != in.Notes[0] {
@@ -186,20 +186,20 @@ func TestRanksOfStatus(t *testing.T) {
 		t.Errorf("nothing is known of %+v", r)
 	}
 	set(0, 100, "900-999")
-	if got := says(in); got != "800 not listed, 100 running, not ready, 100 succeeded" {
+	if got := phases(in); got != "800 not listed, 100 running, not ready, 100 succeeded" {
 		t.Errorf("some have ended, and %s", got)
 	}
 	in.Job.Status.Workers, in.Job.Status.ReplicaStatuses = nil, nil
-	if got := says(in); got != "1000 no pod" {
+	if got := phases(in); got != "1000 no pod" {
 		t.Errorf("there is no pod, but %s", got)
 	}
 	in.Followed = true
-	if got := says(in); got != "1000 no pod" {
-		t.Errorf("there is no pod, and nobody sees one, but %s", got)
+	if got := phases(in); got != "1000 no pod" {
+		t.Errorf("there is no pod on a node, but %s", got)
 	}
 }
 
-// TestTroubledRanks are the first to look at, the worst first, and not more than can be read.
+// TestTroubledRanks: the worst ranks are listed first, up to a limit.
 func TestTroubledRanks(t *testing.T) {
 	_, in := thousandRanks()
 	in.Placed[3].Restarts = 1

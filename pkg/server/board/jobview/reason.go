@@ -7,12 +7,12 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/plaintext"
 )
 
-// Reason is what the job is doing, and if it does not run, why not.
+// Reason is what the job does, or why it does not run.
 type Reason struct {
 	explain.Explanation
-	// Past reports whether it is what was last known, of a job that cannot be asked any more.
+	// Past reports that it is the last known one, of a job that cannot be read any more.
 	Past bool
-	// Log is the end of what the rank that failed has written.
+	// Log is the end of the log of the failed rank.
 	Log string
 }
 
@@ -20,7 +20,7 @@ func reasonOf(in *Input) Reason {
 	if in.Explanation == nil {
 		j := &in.Record.Job
 		return Reason{Past: true, Explanation: explain.Explanation{
-			Phase: j.Phase, Summary: cmp.Or(j.Message, j.Reason, "why is "+unknown),
+			Phase: j.Phase, Summary: cmp.Or(j.Message, j.Reason, "reason "+unknown),
 			Attempt: j.Attempt, Restarts: j.Restarts, Preemptions: j.Preemptions,
 		}}
 	}

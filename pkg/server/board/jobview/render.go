@@ -25,10 +25,10 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"last":        func(rows []CurveRow) CurveRow { return rows[len(rows)-1] },
 }).ParseFS(files, "templates/*.html"))
 
-// machine is a time as the attribute datetime has it.
+// machine is a time for the attribute datetime.
 func machine(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// percent of a chart, in attributes of SVG.
+// percent of a chart, for attributes of SVG.
 func percent(v float64) string { return decimal100(v) + "%" }
 
 func phase(p v1alpha1.Phase) string { return known(string(p)) }
@@ -40,7 +40,7 @@ const (
 	edge        = 1
 )
 
-// within a chart is the place of what is in it.
+// within is a position in a chart with margins.
 func within(at, margin float64) float64 { return margin + at*(100-margin-edge)/100 }
 
 // anchor of a label, so that it stays inside the chart.
@@ -54,25 +54,25 @@ func anchor(at float64) string {
 	return "middle"
 }
 
-// key is how far down a bar of a height is in a legend's square.
+// key is the offset of a bar in a legend's square.
 func key(high float64) float64 { return (20 - high) / 2 }
 
 func add(a, b float64) float64 { return a + b }
 
-// Size of the lanes of attempts, in pixels. Charts are as wide as there is room, and keep their height.
+// Size of the lanes of attempts, in pixels. Charts fill the width and keep their height.
 const (
 	laneSize = 24
 	laneHead = 4
 	laneFoot = 22
 )
 
-// laneTop is where a lane begins.
+// laneTop is the top of a lane.
 func laneTop(i int) float64 { return float64(laneHead + i*laneSize) }
 
-// laneHeight of a chart of so many lanes, with its axis.
+// laneHeight of a chart with a number of lanes and its axis.
 func laneHeight(lanes int) int { return laneHead + lanes*laneSize + laneFoot }
 
-// barShape is where a bar is in its lane: the more the gang does, the higher.
+// barShape is the position of a bar in its lane: the more the gang does, the higher.
 type barShape struct{ Down, High float64 }
 
 func barOf(k Kind) barShape {

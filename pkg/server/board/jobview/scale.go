@@ -7,7 +7,7 @@ import (
 
 // Tick of an axis.
 type Tick struct {
-	// At is where it is along the axis, in percent from 0 to 100.
+	// At is the position along the axis, in percent.
 	At    float64
 	Label string
 }
@@ -15,11 +15,10 @@ type Tick struct {
 // scale maps values to percent along an axis.
 type scale struct{ min, max float64 }
 
-// tiny ranges are none: what is smaller cannot be divided any more.
+// tiny is the smallest range: smaller ones cannot be divided.
 const tiny = 1e-300
 
-// scaleOf finite values, with room around them: a share of their range. Values that are all the same get
-// room on both sides.
+// scaleOf finite values, with margins: a share of their range. Equal values get margins on both sides.
 func scaleOf(low, high, room float64) scale {
 	if high-low < tiny {
 		around := math.Abs(low) / 10
@@ -30,23 +29,23 @@ func scaleOf(low, high, room float64) scale {
 	}
 	room *= high - low
 	s := scale{low - room, high + room}
-	if math.IsInf(s.max-s.min, 0) || s.max <= s.min { // too large or too close to be told apart
+	if math.IsInf(s.max-s.min, 0) || s.max <= s.min { // too large, or too close to distinguish
 		return scale{low, high}
 	}
 	return s
 }
 
-// at is where a value is, in percent.
+// at is the position of a value, in percent.
 func (s scale) at(v float64) float64 {
-	// Halves first: the range of the largest numbers is not a number.
+	// Halves first: the range of the largest numbers overflows.
 	return (v/2 - s.min/2) / (s.max/2 - s.min/2) * 100
 }
 
-// mostSteps is into how many steps the ticks divide an axis at most.
+// mostSteps between the ticks of an axis.
 const mostSteps = 5
 
-// step is the distance between ticks: 1, 2 or 5 times a power of ten, and at most half of the range. It is 0
-// for a range in which floating point numbers have no such ticks.
+// step is the distance between ticks: 1, 2 or 5 times a power of ten, at most half of the range; 0 if
+// floating point numbers have no such ticks.
 func (s scale) step() float64 {
 	least := (s.max - s.min) / mostSteps
 	power := math.Pow(10, math.Floor(math.Log10(least)))
@@ -82,14 +81,14 @@ func (s scale) ticks(whole bool) []Tick {
 	return ticks
 }
 
-// label of a value that is a multiple of the step: without the digits that rounding has added.
+// label of a multiple of the step, without rounding errors.
 func label(v, step float64) string {
 	digits := 1
 	if v != 0 {
 		digits += int(math.Floor(math.Log10(math.Abs(v))+1e-9) - math.Floor(math.Log10(step)+1e-9))
 	}
 	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', max(digits, 1), 64), 64)
-	if err != nil { // it is too large
+	if err != nil { // too large
 		rounded = v
 	}
 	return strconv.FormatFloat(rounded, 'g', -1, 64)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestScales: everything that a trainer may report has a place in the chart, and labels that are in it.
+// TestScales: every value that a trainer can report has a position in the chart, and labels within it.
 func TestScales(t *testing.T) {
 	for name, c := range map[string][2]float64{
 		"a range":         {0.4, 4.2},
@@ -73,7 +73,7 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// TestTimescaleTicks: few enough for a phone, at times that people read, whatever the span.
+// TestTimescaleTicks: few enough for a phone, at round times, whatever the span.
 func TestTimescaleTicks(t *testing.T) {
 	from := time.Date(2026, 12, 31, 22, 3, 7, 0, time.UTC)
 	for span := time.Second; span < 5*365*day; span = span*3/2 + time.Second {
@@ -97,8 +97,7 @@ func TestTimescaleTicks(t *testing.T) {
 	}
 }
 
-// TestChartsMoveInSteps: a chart that goes on is sent anew a few hundred times at most, and never ends
-// before now.
+// TestChartsMoveInSteps: a growing chart is sent a few hundred times at most, and never ends before now.
 func TestChartsMoveInSteps(t *testing.T) {
 	for _, ran := range []time.Duration{time.Minute, time.Hour, 30 * day} {
 		ends := map[time.Time]bool{}
@@ -123,7 +122,7 @@ func TestDuration(t *testing.T) {
 		3 * time.Hour: "3 h", 49*time.Hour + time.Minute: "2 d 1 h",
 	} {
 		if got := duration(d); got != want {
-			t.Errorf("%v is said as %q, want %q", d, got, want)
+			t.Errorf("%v is formatted as %q, want %q", d, got, want)
 		}
 	}
 }
@@ -133,7 +132,7 @@ func TestNumber(t *testing.T) {
 		0: "0", 9999: "9999", 10000: "10\u202F000", -1234567: "−1\u202F234\u202F567",
 	} {
 		if got := number(n); got != want {
-			t.Errorf("%d is said as %q, want %q", n, got, want)
+			t.Errorf("%d is formatted as %q, want %q", n, got, want)
 		}
 	}
 }

@@ -20,21 +20,21 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// epoch is when every job of the tales was created.
+// epoch is the creation time of all jobs.
 var epoch = time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
 
-// tale is the history of a job as it is told, version by version.
-type tale struct {
+// scenario is the history of a job, version by version.
+type scenario struct {
 	job     *v1alpha1.TrainingJob
 	record  history.Record
 	now     time.Time
 	version int
-	seen    bool // whether the history sees what happens
+	seen    bool // whether the history records events
 	options history.Options
 }
 
-// tell of a job of some ranks with 8 GPUs each.
-func tell(name string, ranks int32) *tale {
+// newScenario of a job with 8 GPUs per rank.
+func newScenario(name string, ranks int32) *scenario {
 	job := &v1alpha1.TrainingJob{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, Namespace: "team-a", UID: "6f7c1a52", CreationTimestamp: metav1.NewTime(epoch),
@@ -49,14 +49,14 @@ func tell(name string, ranks int32) *tale {
 		Scheduler: v1alpha1.SchedulerVolcano, Queue: "research",
 	}
 	job.Status.Replicas, job.Status.GPUs = ranks, int64(ranks)*8
-	return &tale{job: job, now: epoch, seen: true, options: history.Options{
+	return &scenario{job: job, now: epoch, seen: true, options: history.Options{
 		UserKeys: []string{"owner"},
 		GPUKind:  func(*v1alpha1.TrainingJob) string { return "NVIDIA-H100" },
 	}}
 }
 
-// after so much time something happens.
-func (t *tale) after(minutes float64, change func(*v1alpha1.TrainingJobStatus)) *tale {
+// after applies a change after a time.
+func (t *scenario) after(minutes float64, change func(*v1alpha1.TrainingJobStatus)) *scenario {
 	t.now = t.now.Add(time.Duration(minutes * float64(time.Minute)))
 	change(&t.job.Status)
 	t.version++
@@ -68,7 +68,7 @@ func (t *tale) after(minutes float64, change func(*v1alpha1.TrainingJobStatus)) 
 }
 
 // enter a phase.
-func (t *tale) enter(minutes float64, phase v1alpha1.Phase, reason string) *tale {
+func (t *scenario) enter(minutes float64, phase v1alpha1.Phase, reason string) *scenario {
 	return t.after(minutes, func(st *v1alpha1.TrainingJobStatus) {
 		st.Phase = phase
 		st.Transitions = append(slices.Clone(st.Transitions), v1alpha1.Transition{
@@ -81,7 +81,7 @@ func (t *tale) enter(minutes float64, phase v1alpha1.Phase, reason string) *tale
 }
 
 // runs after it was queued and started.
-func (t *tale) runs(queued, starting float64) *tale {
+func (t *scenario) runs(queued, starting float64) *scenario {
 	t.enter(queued, v1alpha1.PhaseStarting, v1alpha1.ReasonPlaced)
 	t.enter(starting, v1alpha1.PhaseRunning, v1alpha1.ReasonGangRunning)
 	return t.after(0, func(st *v1alpha1.TrainingJobStatus) {
@@ -105,8 +105,8 @@ func (t *tale) runs(queued, starting float64) *tale {
 	})
 }
 
-// trains from a step to another, a report a minute.
-func (t *tale) trains(from, to, total int64) *tale {
+// trains from a step to another, with a report per minute.
+func (t *scenario) trains(from, to, total int64) *scenario {
 	const perMinute = 100
 	for step := from + perMinute; step <= to; step += perMinute {
 		t.after(1, func(st *v1alpha1.TrainingJobStatus) {
@@ -141,7 +141,7 @@ func (t *tale) trains(from, to, total int64) *tale {
 	return t
 }
 
-// copyOf is a copy: versions that were recorded do not change.
+// copyOf a status: recorded versions do not change.
 func copyOf(c *v1alpha1.CheckpointStatus) *v1alpha1.CheckpointStatus {
 	if c == nil {
 		return &v1alpha1.CheckpointStatus{}
@@ -150,7 +150,7 @@ func copyOf(c *v1alpha1.CheckpointStatus) *v1alpha1.CheckpointStatus {
 }
 
 // preempted at a step, and queued again.
-func (t *tale) preempted(step int64, by string) *tale {
+func (t *scenario) preempted(step int64, by string) *scenario {
 	t.enter(0.5, v1alpha1.PhaseDraining, v1alpha1.ReasonPreempted)
 	t.now = t.now.Add(40 * time.Second)
 	message := "Worker 1 on gpu-02 was preempted: preempting to accommodate " + by
@@ -182,8 +182,8 @@ func latest(st *v1alpha1.TrainingJobStatus) int64 {
 	return st.Checkpoint.Latest.Step
 }
 
-// input of the page at the end of the tale.
-func (t *tale) input() Input {
+// input of the page at the end of the scenario.
+func (t *scenario) input() Input {
 	in := Input{
 		Record: t.record, Live: t.job, Samples: t.record.Samples, Now: t.now,
 		Explanation: new(explain.Of(t.job, t.now)), Timeline: timeline.OfRecord(t.record),
@@ -198,8 +198,8 @@ func (t *tale) input() Input {
 	return in
 }
 
-// deleted: the history alone knows it.
-func (t *tale) deleted(minutes float64) Input {
+// deleted: only the history has it.
+func (t *scenario) deleted(minutes float64) Input {
 	t.now = t.now.Add(time.Duration(minutes * float64(time.Minute)))
 	t.record = history.Merge(t.record, history.Gone(t.record.Job.Key, &t.now, nil))
 	in := t.input()
@@ -209,10 +209,10 @@ func (t *tale) deleted(minutes float64) Input {
 	return in
 }
 
-// tales by name. Each is a page.
-var tales = map[string]func() Input{
+// scenarios by name. Each has a page.
+var scenarios = map[string]func() Input{
 	"waits": func() Input {
-		t := tell("llama-sft", 4).enter(0.1, v1alpha1.PhaseQueued, v1alpha1.ReasonQueued)
+		t := newScenario("llama-sft", 4).enter(0.1, v1alpha1.PhaseQueued, v1alpha1.ReasonQueued)
 		t.after(12, func(st *v1alpha1.TrainingJobStatus) {
 			st.Scheduling.Blocker = &v1alpha1.Blocker{
 				Reason: v1alpha1.ReasonQuotaExceeded, Object: "queues.scheduling.volcano.sh/research",
@@ -239,7 +239,7 @@ var tales = map[string]func() Input{
 		return t.input()
 	},
 	"runs": func() Input {
-		t := tell("bert-large", 8).enter(0.1, v1alpha1.PhaseQueued, v1alpha1.ReasonQueued).runs(3, 1)
+		t := newScenario("bert-large", 8).enter(0.1, v1alpha1.PhaseQueued, v1alpha1.ReasonQueued).runs(3, 1)
 		t.trains(0, 3700, 8000)
 		t.job.Status.Workers[5].RestartCount = 2
 		return t.input()
@@ -251,7 +251,7 @@ var tales = map[string]func() Input{
 		return in
 	},
 	"failed": func() Input {
-		t := tell("vit", 2).enter(0.1, v1alpha1.PhaseQueued, v1alpha1.ReasonQueued).runs(1, 0.5)
+		t := newScenario("vit", 2).enter(0.1, v1alpha1.PhaseQueued, v1alpha1.ReasonQueued).runs(1, 0.5)
 		t.trains(0, 800, 8000)
 		t.after(0.3, func(st *v1alpha1.TrainingJobStatus) {
 			p := st.Progress.DeepCopy()
@@ -306,7 +306,7 @@ var tales = map[string]func() Input{
 		return in
 	},
 	"has-unknowns": func() Input {
-		t := tell("mystery", 3)
+		t := newScenario("mystery", 3)
 		t.job.Annotations = nil
 		t.options = history.Options{}
 		t.seen = false
@@ -334,22 +334,24 @@ var tales = map[string]func() Input{
 		in.Notes = []string{"The history has known this job since attempt 6 only."}
 		return in
 	},
-	"is-new": func() Input { return tell("fresh", 2).after(0, func(*v1alpha1.TrainingJobStatus) {}).input() },
+	"is-new": func() Input {
+		return newScenario("fresh", 2).after(0, func(*v1alpha1.TrainingJobStatus) {}).input()
+	},
 }
 
 // preemptedTwice and resumed each time.
-func preemptedTwice(name string) *tale {
-	t := tell(name, 4).enter(0.1, v1alpha1.PhaseQueued, v1alpha1.ReasonQueued).runs(4, 1)
+func preemptedTwice(name string) *scenario {
+	t := newScenario(name, 4).enter(0.1, v1alpha1.PhaseQueued, v1alpha1.ReasonQueued).runs(4, 1)
 	t.trains(0, 1800, 8000).preempted(1800, "a higher priority pod")
 	t.runs(9, 1).trains(1500, 2900, 8000)
 	t.preempted(2900, "a workload due to prioritization in the ClusterQueue")
 	return t.runs(21, 1).trains(2500, 4600, 8000)
 }
 
-// ranksOf the live job of an input, as its status has them.
+// ranksOf the live job of an input, from its status.
 func ranksOf(in *Input) RanksInput { return RanksInput{Job: in.Live, Logs: in.Links.Logs} }
 
-// followed are the ranks that the status lists, as somebody sees them who follows their pods.
+// followed returns the input with the ranks of the status on their nodes, for a reader who may see the pods.
 func followed(in *Input) RanksInput {
 	out := ranksOf(in)
 	out.Followed = true
@@ -362,9 +364,9 @@ func followed(in *Input) RanksInput {
 	return out
 }
 
-// thousandRanks of a job that runs.
+// thousandRanks of a running job.
 func thousandRanks() (Input, RanksInput) {
-	t := tell("gpt", 1000).enter(0.1, v1alpha1.PhaseQueued, v1alpha1.ReasonQueued).runs(3, 1)
+	t := newScenario("gpt", 1000).enter(0.1, v1alpha1.PhaseQueued, v1alpha1.ReasonQueued).runs(3, 1)
 	t.trains(0, 600, 8000)
 	in := t.input()
 	out := followed(&in)
@@ -372,5 +374,5 @@ func thousandRanks() (Input, RanksInput) {
 	return in, out
 }
 
-// taleNames in their order.
-func taleNames() []string { return slices.Sorted(maps.Keys(tales)) }
+// scenarioNames in their order.
+func scenarioNames() []string { return slices.Sorted(maps.Keys(scenarios)) }

@@ -14,15 +14,15 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/timeline"
 )
 
-// TestAnyHistoryIsAPage: whatever happens to a job, and whatever of it was seen, its page can be rendered,
-// has no number that is none, and no bar outside of its chart.
+// TestAnyHistoryIsAPage: with random histories and missing events, the page renders, has no invalid number,
+// and no bar outside of its chart.
 func TestAnyHistoryIsAPage(t *testing.T) {
 	for seed := range uint64(40) {
 		played := historytest.Play(seed)
 		var r history.Record
 		for i, version := range played.Versions {
 			if seed%3 > 0 && i%int(2+seed%5) != 0 {
-				continue // this one was not seen
+				continue // a missing event
 			}
 			r = history.Merge(r, history.Of("lab", version, history.Options{}))
 		}
@@ -58,8 +58,8 @@ func TestAnyHistoryIsAPage(t *testing.T) {
 	}
 }
 
-// TestPagesAreCalm: while nothing happens to a job, only the chart of attempts and the cost change, and these
-// not every second.
+// TestPagesAreCalm: without events only the chart of attempts and the cost change, and less often than every
+// second.
 func TestPagesAreCalm(t *testing.T) {
 	changed := map[string]int{}
 	last := map[string]string{}
@@ -93,7 +93,7 @@ func TestPagesAreCalm(t *testing.T) {
 	}
 }
 
-// TestUnknownIsNeverZero: where a price, a loss or an end is not known, no cost is said.
+// TestUnknownIsNeverZero: without a price, a loss or an end the cost is unknown.
 func TestUnknownIsNeverZero(t *testing.T) {
 	in := preemptedTwice("bert").input()
 	if c := costOf(&in); c.Total.Cost != "83.08\u00A0EUR" || c.Total.GPUHours != "28.75" {
@@ -103,7 +103,7 @@ func TestUnknownIsNeverZero(t *testing.T) {
 		t.Errorf("what was lost cost %+v", c.Lost)
 	}
 	full := in.Record
-	in.Record.Counts = nil // as the API's answer has it
+	in.Record.Counts = nil // as in the API's answer
 	if c := costOf(&in); c.Lost.Cost != "10.79\u00A0EUR" {
 		t.Errorf("what was lost cost %+v", c.Lost)
 	}
@@ -120,23 +120,23 @@ func TestUnknownIsNeverZero(t *testing.T) {
 		t.Errorf("nothing is known of it but %+v", p)
 	}
 	in.Record.Preemptions[0].Answer = history.AnswerInVain
-	if html, _ := rendered(t, in); !strings.Contains(html, "NodeLost (asked to save, in vain)") {
-		t.Error("that it was asked to save first is not said")
+	if html, _ := rendered(t, in); !strings.Contains(html, "NodeLost (checkpoint requested, not saved)") {
+		t.Error("the requested checkpoint is missing")
 	}
 	in.Prices = map[string]*big.Rat{}
 	if html, _ := rendered(t, in); !strings.Contains(html, "no prices are configured") {
-		t.Error("that there are no prices is not said")
+		t.Error("the note about missing prices is missing")
 	}
 }
 
-// TestSmallSumsAreSaid as they are, not as nothing.
-func TestSmallSumsAreSaid(t *testing.T) {
+// TestSmallSumsAreExact: they are not rounded to zero.
+func TestSmallSumsAreExact(t *testing.T) {
 	for sum, want := range map[string]string{
 		"0": "0.00", "1/1000": "0.001000", "1/3": "0.33", "2345/2": "1172.50",
 	} {
 		r, _ := new(big.Rat).SetString(sum)
 		if got := money(r, "EUR"); got != want+"\u00A0EUR" {
-			t.Errorf("%s is said as %s", sum, got)
+			t.Errorf("%s is formatted as %s", sum, got)
 		}
 	}
 	if got := hours(9); got != "0.0025" {
@@ -144,7 +144,7 @@ func TestSmallSumsAreSaid(t *testing.T) {
 	}
 }
 
-// TestInputIsNotChanged: records and jobs are shared with others.
+// TestInputIsNotChanged: records and jobs are shared.
 func TestInputIsNotChanged(t *testing.T) {
 	in := preemptedTwice("bert").input()
 	written := func() string {

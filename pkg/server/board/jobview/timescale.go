@@ -4,7 +4,7 @@ import "time"
 
 const day = 24 * time.Hour
 
-// steps of a clock that people read easily..
+// steps of a clock that are easy to read.
 var steps = []time.Duration{
 	time.Second, 5 * time.Second, 10 * time.Second, 15 * time.Second, 30 * time.Second,
 	time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute,
@@ -34,10 +34,10 @@ func timescaleOf(from, to time.Time) timescale {
 	return timescale{from, to}
 }
 
-// updates is in how many steps a chart that goes on moves to its end, at most: so often is it sent anew.
+// updates is the maximum number of steps in which a growing chart moves to its end, and so of updates.
 const updates = 240
 
-// until is now, rounded up so that it changes in steps that can just be seen, of at least 5 seconds.
+// until is now, rounded up to steps that are just visible, of at least 5 seconds.
 func until(from, now time.Time) time.Time {
 	step := max(steps[1], stepFor(now.Sub(from), updates))
 	if rest := now.Sub(from) % step; rest > 0 {
@@ -46,14 +46,14 @@ func until(from, now time.Time) time.Time {
 	return now
 }
 
-// at is where a time is, in percent; those outside are at the ends.
+// at is the position of a time, in percent, limited to 0 to 100.
 func (s timescale) at(t time.Time) float64 {
 	return min(100, max(0, 100*float64(t.Sub(s.from))/float64(s.to.Sub(s.from))))
 }
 
 func (s timescale) contains(t time.Time) bool { return !t.Before(s.from) && !t.After(s.to) }
 
-// ticks at whole steps of the clock, UTC, at most 8: as many labels as a phone has room for.
+// ticks at round times in UTC, at most 8, which fit on a phone.
 func (s timescale) ticks() []Tick {
 	step := stepFor(s.to.Sub(s.from), 7)
 	layout := "15:04"
@@ -78,7 +78,7 @@ func (s timescale) ticks() []Tick {
 	return ticks
 }
 
-// Days says on which days it lies.
+// Days of the axis.
 func (s timescale) days() string {
 	from, to := s.from.UTC().Format("2 January 2006"), s.to.UTC().Format("2 January 2006")
 	if from == to {

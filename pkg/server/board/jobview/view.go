@@ -7,16 +7,16 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/fragment"
 )
 
-// Container is the id of the frame's element that holds the sections of the page.
+// Container is the id of the element that holds the sections of the page.
 const Container = "job"
 
-// CSS of the page. It uses the custom properties of the board's own, and no colours beside them.
+// CSS of the page. It has no colours but the board's custom properties.
 //
 //go:embed jobview.css
 var CSS string
 
-// View is what the page of a job says, but for its Ranks: these change by themselves, and what of them is
-// shown depends on the reader.
+// View is the page of a job without its Ranks: these change independently, and depend on the rights of the
+// reader.
 type View struct {
 	Header      Header
 	Reason      Reason
@@ -29,7 +29,7 @@ type View struct {
 	Timeline    Timeline
 }
 
-// Of makes the view of a job from what is known of it. The input is not changed.
+// Of returns the view of a job. It does not change the input.
 func Of(in Input) View {
 	return View{
 		Header: headerOf(&in), Reason: reasonOf(&in), DryRun: dryRunOf(&in), Attempts: attemptsOf(&in),
@@ -38,14 +38,13 @@ func Of(in Input) View {
 	}
 }
 
-// section of the page: the name of its template and its id.
+// section of the page: its template and its id.
 type section struct {
 	template, id string
 	data         any
 }
 
-// Fragments of the page, in their order, all of them in the Container. What does not apply to the job is left
-// out.
+// Fragments of the page, in order, all in the Container. Sections that do not apply to the job are left out.
 func (v *View) Fragments() ([]fragment.Fragment, error) {
 	sections := []section{
 		{"header", "job-header", &v.Header}, {"reason", "job-reason", &v.Reason},

@@ -9,7 +9,7 @@ import (
 
 const unknown = "unknown"
 
-// duration in the two largest units that tell something.
+// duration in its two largest units.
 func duration(d time.Duration) string {
 	d = max(0, d.Truncate(time.Second))
 	days, hours := d/(24*time.Hour), d%(24*time.Hour)/time.Hour
@@ -34,7 +34,7 @@ func units(large time.Duration, its string, small time.Duration, other string) s
 
 func seconds(n int64) string { return duration(time.Duration(n) * time.Second) }
 
-// between two times, of which either may be unknown.
+// between two times, each of which can be unknown.
 func between(from, to *time.Time) string {
 	if from == nil || to == nil {
 		return unknown
@@ -42,10 +42,10 @@ func between(from, to *time.Time) string {
 	return duration(to.Sub(*from))
 }
 
-// known is text, or says that it is not known.
+// known is a text, or unknown if empty.
 func known(s string) string { return cmp.Or(s, unknown) }
 
-// count of things, such as "1 rank" and "2 ranks".
+// count with a noun, for example "1 rank" and "2 ranks".
 func count[N int | int32 | int64](n N, thing string) string {
 	if n == 1 {
 		return "1 " + thing

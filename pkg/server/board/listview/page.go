@@ -24,14 +24,14 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"date":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") },
 }).ParseFS(files, "templates/*.html"))
 
-// List is the jobs that its reader may see, and what is asked for of them.
+// List is the jobs that its reader may see, and the query.
 type List struct {
 	Cluster string
 	// Jobs by namespace and name; read only.
 	Jobs     []*v1alpha1.TrainingJob
 	Query    Query
 	UserKeys []string
-	// Row renders a job as the function Row does. It may keep what it has rendered.
+	// Row renders a job as the function Row does. It can cache the result.
 	Row func(*v1alpha1.TrainingJob) (fragment.Fragment, error)
 }
 
@@ -48,7 +48,7 @@ const (
 	sortAge      = "age"
 )
 
-// known values are compared; those that are not known come last, whichever way round.
+// known values are compared; unknown ones come last in both directions.
 type known[T cmp.Ordered] struct {
 	value T
 	is    bool
@@ -73,7 +73,7 @@ func flag(is bool) int {
 	return 0
 }
 
-// comparison of two jobs in a column, and whether it holds whichever way round.
+// comparison of two jobs in a column. always reports that the order holds in both directions.
 type comparison func(l *List, a, b *v1alpha1.TrainingJob) (order int, always bool)
 
 var compares = map[string]comparison{
@@ -111,8 +111,7 @@ var compares = map[string]comparison{
 	}),
 }
 
-// selected are the jobs that the query asks for, in its order, and how many of each phase there would be if
-// it asked for all phases.
+// selected returns the jobs of the query in its order, and the counts by phase without its filter of phases.
 func (l *List) selected() (jobs []*v1alpha1.TrainingJob, counts map[v1alpha1.Phase]int) {
 	counts = map[v1alpha1.Phase]int{}
 	for _, job := range l.Jobs {
@@ -126,7 +125,7 @@ func (l *List) selected() (jobs []*v1alpha1.TrainingJob, counts map[v1alpha1.Pha
 		}
 	}
 	by := compares[l.Query.Sort]
-	slices.SortStableFunc(jobs, func(a, b *v1alpha1.TrainingJob) int { // by namespace and name already
+	slices.SortStableFunc(jobs, func(a, b *v1alpha1.TrainingJob) int { // already by namespace and name
 		order, always := by(l, a, b)
 		if l.Query.Descending && !always {
 			return -order
@@ -136,7 +135,7 @@ func (l *List) selected() (jobs []*v1alpha1.TrainingJob, counts map[v1alpha1.Pha
 	return jobs, counts
 }
 
-// passes all but the phases of the query.
+// passes reports whether a job matches all but the phases of the query.
 func (l *List) passes(job *v1alpha1.TrainingJob) bool {
 	q := l.Query
 	if q.Namespace != "" && q.Namespace != job.Namespace || q.Queue != "" && q.Queue != history.QueueOf(job) ||
@@ -153,8 +152,7 @@ func (l *List) passes(job *v1alpha1.TrainingJob) bool {
 	return strings.Contains(looked, strings.ToLower(q.Text))
 }
 
-// Fragments of the page: the numbers of jobs by phase, the rows, the links to other pages, and a note where
-// there is nothing to show.
+// Fragments of the page: the counts by phase, the rows, the pager, and a note if there are no rows.
 func (l *List) Fragments() ([]fragment.Fragment, error) {
 	jobs, counts := l.selected()
 	all, err := l.counts(counts)
@@ -180,7 +178,7 @@ func (l *List) Fragments() ([]fragment.Fragment, error) {
 	}
 	note := struct {
 		Any  bool // whether there are jobs at all
-		Page int  // the last one, where there are fewer pages
+		Page int  // the last one, if the query's is beyond it
 		Last string
 		All  string
 	}{Any: len(l.Jobs) > 0, All: Query{Sort: sortAge, Limit: defaultLimit, Page: 1}.URL()}
@@ -225,8 +223,7 @@ func (l *List) counts(of map[v1alpha1.Phase]int) ([]fragment.Fragment, error) {
 	return rendered, nil
 }
 
-// Body is the frame of the page, with its fragments in it. They are shown as they are when the page is made;
-// the filter's suggestions stay so.
+// Body is the frame of the page, with its fragments in it. Updates do not change the filter's suggestions.
 func (l *List) Body(fragments []fragment.Fragment) (template.HTML, error) {
 	b := body{List: l, fragments: fragments}
 	for _, job := range l.Jobs {
@@ -244,7 +241,7 @@ func (l *List) Body(fragments []fragment.Fragment) (template.HTML, error) {
 	return template.HTML(out.String()), nil
 }
 
-// body is what the frame's template is given.
+// body is the data of the frame's template.
 type body struct {
 	*List
 	Namespaces, Queues, Users []string
@@ -291,8 +288,8 @@ func (b body) Columns() []column {
 	return all
 }
 
-// Sort is the order as the filter passes it on; empty where it is as by default.
+// Sort is the hidden field sort of the filter; empty for the default.
 func (b body) Sort() string { return b.Query.Values().Get("sort") }
 
-// Limit likewise.
+// Limit is the hidden field limit; empty for the default.
 func (b body) Limit() string { return b.Query.Values().Get("limit") }

@@ -31,7 +31,7 @@ func newJob(namespace, name string, edit func(*v1alpha1.TrainingJob)) *v1alpha1.
 	return job
 }
 
-// jobs in each of which something else is remarkable, by namespace and name.
+// jobs, each with another feature, by namespace and name.
 func jobs() []*v1alpha1.TrainingJob {
 	return []*v1alpha1.TrainingJob{
 		newJob("a", "bert", func(job *v1alpha1.TrainingJob) {
@@ -137,7 +137,7 @@ func TestSelected(t *testing.T) {
 	}
 }
 
-// TestEveryColumnSorts: each order has every job, and is the same each time.
+// TestEveryColumnSorts: each order has every job, and is stable.
 func TestEveryColumnSorts(t *testing.T) {
 	for key := range compares {
 		for _, descending := range []bool{false, true} {
@@ -165,7 +165,7 @@ func contains(t *testing.T, html string, parts ...string) {
 	}
 }
 
-// TestTextStaysText: what users write is nowhere an element, and neither a style nor a script is needed.
+// TestTextStaysText: text of users is escaped, and the page has no inline style or script.
 func TestTextStaysText(t *testing.T) {
 	_, fragments, page := render(t, list(func(q *Query) { q.Text = `"><script>` }))
 	contains(t, page, "&#34;&gt;&lt;script&gt;")
@@ -189,13 +189,13 @@ func TestRow(t *testing.T) {
 		">high<", `<time datetime="2026-11-25T11:00:00Z" data-time="since">2026-11-25 11:00 UTC</time>`, ">trains<")
 	contains(t, fragments["job-uid-b-cnn"], "deleting", "step 7", `class="number">0</td>`)
 	unseen := fragments["job-uid-b-new"]
-	contains(t, unseen, "phase-unseen", `class="number"><span class="unknown" title="not known">?</span>`)
-	if n := strings.Count(unseen, `title="not known"`); n != 3 {
+	contains(t, unseen, "phase-unseen", `class="number"><span class="unknown" title="unknown">?</span>`)
+	if n := strings.Count(unseen, `title="unknown"`); n != 3 {
 		t.Errorf("%d things are unknown, want progress, end and GPUs: %s", n, unseen)
 	}
 }
 
-// TestPages: links keep what is asked for, and a page that is no longer there says so.
+// TestPages: links keep the query, and a page beyond the last has a note.
 func TestPages(t *testing.T) {
 	ask := func(page int) func(*Query) {
 		return func(q *Query) { q.Sort, q.Limit, q.Page, q.Namespace = "name", 1, page, "b" }
@@ -216,7 +216,7 @@ func TestPages(t *testing.T) {
 	contains(t, fragments["nothing"], "no job that you may list")
 }
 
-// TestCounts are of all phases, also where only some are asked for.
+// TestCounts: they include all phases, also with a filter of phases.
 func TestCounts(t *testing.T) {
 	_, fragments, _ := render(t, list(func(q *Query) { q.Phases = []v1alpha1.Phase{v1alpha1.PhaseFailed} }))
 	for id, want := range map[string]string{
@@ -230,8 +230,8 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// BenchmarkUpdate is an update of a page of 500 rows, of 1,000 jobs of which 10 have changed: what is sent,
-// and what is rendered for it.
+// BenchmarkUpdate measures an update of a page of 500 rows, of 1,000 jobs of which 10 have changed: the bytes
+// sent, and the rows rendered.
 func BenchmarkUpdate(b *testing.B) {
 	l := &List{Cluster: "main", Query: Query{Sort: sortAge, Limit: 500, Page: 1}}
 	for n := range 1000 {

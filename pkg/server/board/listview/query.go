@@ -17,7 +17,7 @@ const (
 	maxLimit     = 500
 )
 
-// Unseen stands for the phase of jobs that no operator has looked at yet.
+// Unseen stands for the phase of jobs without a status.
 const Unseen v1alpha1.Phase = "Unseen"
 
 // phases in the order of a job's life.
@@ -30,22 +30,22 @@ var phases = []v1alpha1.Phase{
 // reader of the parameters. Phases are joined by commas.
 var reader = parameters.Reader{Lists: []string{"phase"}}
 
-// Query is what of a list is asked for. What is empty restricts nothing.
+// Query of a list. Empty fields restrict nothing.
 type Query struct {
 	// Namespace, Queue and User are exact.
 	Namespace, Queue, User string
 	Phases                 []v1alpha1.Phase
-	// Text is looked for in namespace/name, queue, user, priority class and reason, in any case of letters.
+	// Text is searched in namespace/name, queue, user, priority class and reason, ignoring case.
 	Text string
-	// Sort is the key of a column. Jobs that are the same in it are by namespace and name.
+	// Sort is the key of a column. Equal jobs are by namespace and name.
 	Sort       string
 	Descending bool
 	// Limit of jobs on a page, from 1 to 500, and Page, from 1.
 	Limit, Page int
 }
 
-// ParseQuery reads the parameters of a URL. The error is a problem that names the parameter; one that the
-// page does not have is an error, too.
+// ParseQuery parses the parameters of a URL. The error is a problem that names the parameter; an unknown
+// parameter is an error.
 func ParseQuery(values url.Values) (Query, error) {
 	q := Query{Sort: sortAge, Limit: defaultLimit, Page: 1}
 	err := reader.Each(values, func(name, value string) (err error) {
@@ -106,7 +106,7 @@ func parseNumber(name, value string, standby, most int) (int, error) {
 	return n, nil
 }
 
-// Values are the parameters of the query, without those that are as by default. ParseQuery reads them.
+// Values are the parameters of the query, without defaults. ParseQuery reads them.
 func (q Query) Values() url.Values {
 	v := parameters.Values(map[string]string{
 		"namespace": q.Namespace, "queue": q.Queue, "user": q.User, "q": q.Text,
@@ -129,19 +129,19 @@ func (q Query) Values() url.Values {
 // URL of the list, relative to its page.
 func (q Query) URL() string { return "?" + q.Values().Encode() }
 
-// at another page of the list.
+// at selects another page of the list.
 func (q Query) at(page int) Query {
 	q.Page = page
 	return q
 }
 
-// only the jobs of some phases.
+// only selects jobs of some phases.
 func (q Query) only(of ...v1alpha1.Phase) Query {
 	q.Phases, q.Page = of, 1
 	return q
 }
 
-// by a column: the other way round where it is by that column already.
+// by sorts by a column, in the other direction if it is the current column.
 func (q Query) by(key string) Query {
 	q.Descending = q.Sort == key && !q.Descending
 	q.Sort, q.Page = key, 1

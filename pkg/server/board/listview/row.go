@@ -12,21 +12,21 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// container of the rows.
+// containerRows is the container of the rows.
 const containerRows = "jobs"
 
-// row is what is shown of one job.
+// row is the data of one job.
 type row struct {
 	ID, Href, Namespace, Name string
 	Phase                     v1alpha1.Phase
 	Deleting                  bool
-	// Gang is how many ranks run, out of all; empty where it is unknown.
+	// Gang is the number of running ranks of all; empty if unknown.
 	Gang string
-	// GPUs that the gang requests; nil where the operator has not said.
+	// GPUs that the gang requests; nil before the operator has set a status.
 	GPUs                  *int64
 	Queue, Priority, User string
 	Progress              *v1alpha1.ProgressStatus
-	// End of the training, as it is estimated; nil where it is not.
+	// End of the training, estimated; nil if unknown.
 	End              *time.Time
 	Reason, NextStep string
 	Created          time.Time
@@ -42,13 +42,13 @@ func Row(cluster string, job *v1alpha1.TrainingJob, userKeys []string) (fragment
 }
 
 func rowOf(cluster string, job *v1alpha1.TrainingJob, userKeys []string) row {
-	said := explain.Of(job, time.Time{}) // for what does not depend on the time
+	explained := explain.Of(job, time.Time{}) // without the parts that depend on the time
 	r := row{
 		ID: "job-" + string(job.UID), Href: JobURL(cluster, job.Namespace, job.Name),
 		Namespace: job.Namespace, Name: job.Name, Phase: phaseOf(job), Deleting: job.DeletionTimestamp != nil,
 		Gang: job.Status.Gang, Queue: history.QueueOf(job), Priority: spec.PriorityClass(job),
-		User: history.UserOf(job, userKeys), Progress: job.Status.Progress, Reason: said.Summary,
-		NextStep: said.NextStep, Created: job.CreationTimestamp.UTC(),
+		User: history.UserOf(job, userKeys), Progress: job.Status.Progress, Reason: explained.Summary,
+		NextStep: explained.NextStep, Created: job.CreationTimestamp.UTC(),
 	}
 	if r.Phase != Unseen {
 		r.GPUs = &job.Status.GPUs

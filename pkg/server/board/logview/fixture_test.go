@@ -14,17 +14,17 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// logs by rank; one that is missing has no pod.
+// logs by rank; a missing rank has no pod.
 type logs struct {
 	of map[spec.RankRef]string
-	// reader replaces those.
+	// reader replaces them.
 	reader io.ReadCloser
-	// gate holds reads back until it is closed, where there is one.
+	// gate blocks reads until it is closed, if set.
 	gate chan struct{}
 
 	mu     sync.Mutex
 	asked  []Options
-	now    atomic.Int32 // how many are open
+	now    atomic.Int32 // number of open logs
 	closed atomic.Int32
 }
 

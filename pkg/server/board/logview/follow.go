@@ -13,8 +13,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// Delays after which a log that has ended, or that could not be opened, is tried again, unless somebody knows
-// earlier that it is worth it.
+// Delays before the next attempt to open a log that has ended or cannot be opened, unless again is signalled.
 const (
 	firstRetry = 2 * time.Second
 	lastRetry  = 30 * time.Second
@@ -24,17 +23,17 @@ const (
 type rankState struct {
 	following bool
 	why       string
-	// problem of opening it; nil where it has ended.
+	// problem of opening it; nil if it has ended.
 	problem *problem.Problem
 }
 
 var ended = rankState{why: "its container has ended"}
 
-// rankNews is what a rank has written, or its new state.
+// rankNews is new lines of a rank, or its new state.
 type rankNews struct {
 	rank  int
 	lines []Line
-	pod   string // tag of who wrote them
+	pod   string // tag of the pod that wrote the lines
 	state *rankState
 }
 
@@ -43,13 +42,13 @@ type rankFollower struct {
 	index int
 	rank  spec.RankRef
 	from  Opener
-	// opens bounds how many logs are opened at the same time.
+	// opens limits the number of logs that are opened in parallel.
 	opens chan struct{}
 	to    chan<- rankNews
 	clock clock.WithTicker
-	// again says that it is worth to try.
+	// again signals that another attempt can succeed.
 	again chan struct{}
-	// options of the next log: from the position behind the last line that was read.
+	// options of the next log: from the position after the last line.
 	options Options
 }
 
@@ -66,12 +65,12 @@ func (f *rankFollower) run(ctx context.Context) {
 				delay = firstRetry
 			}
 		} else if p := problem.Of(err); p.Status < http.StatusInternalServerError {
-			f.options.TailLines = -1 // it has none yet: all that it will write is new
+			f.options.TailLines = -1 // it has no log yet: all lines will be new
 		}
 		if ctx.Err() != nil {
 			return
 		}
-		// What has ended is read again to see whether it has: until it writes it is as it was.
+		// An ended log is opened again to check whether it continues: its state changes only with a line.
 		quiet = errors.Is(err, io.EOF)
 		f.say(ctx, stateOf(err))
 		timer := f.clock.NewTimer(delay)
@@ -106,9 +105,9 @@ func (f *rankFollower) open(ctx context.Context) (Log, error) {
 	return f.from.Open(ctx, f.rank, f.options)
 }
 
-// read a log to its end, or until it fails. It returns how many lines were new.
+// read a log to its end or an error. It returns the number of new lines.
 func (f *rankFollower) read(ctx context.Context, log Log, quiet bool) (lines int, err error) {
-	// Reads may not end with the context, but do when the log is closed.
+	// Reads do not always end with the context, but do when the log is closed.
 	stop := context.AfterFunc(ctx, func() { _ = log.Close() })
 	defer func() {
 		if stop() {

@@ -1,5 +1,5 @@
-// Follows the log of one rank, or of many together: appends their lines, keeps a bounded number of them, and
-// connects again from the last position. The page without this script shows the last lines.
+// Follows the log of one rank, or of many: appends new lines, keeps a bounded number of them, and reconnects from
+// the last position. Without this script the page shows the last lines.
 'use strict';
 
 document.addEventListener('DOMContentLoaded', () => {
@@ -9,14 +9,14 @@ document.addEventListener('DOMContentLoaded', () => {
   const state = document.getElementById('log-state');
   const follow = document.getElementById('log-follow');
   const times = 'times' in log.dataset;
-  const ranks = document.getElementById('log-ranks'); // where there are many
+  const ranks = document.getElementById('log-ranks'); // for many ranks
   let after = '';
   let retry = 0; // ms until the next attempt
   let timer = 0;
   let source = null;
   let over = false;
 
-  const say = (text) => { state.textContent = text; };
+  const setStatus = (text) => { state.textContent = text; };
   const toEnd = () => { if (follow.checked) log.scrollTop = log.scrollHeight; };
   function element(name, text) {
     const el = document.createElement(name);
@@ -33,21 +33,21 @@ document.addEventListener('DOMContentLoaded', () => {
     el.append('\n');
     return el;
   }
-  // showRanks that have no log now, and why; many of them where the reader asks for them.
-  function showRanks(told) {
-    say(`following ${told.following} of ${told.of} ranks`);
+  // showRanks lists the ranks without a log and the reasons; a long list is folded.
+  function showRanks(states) {
+    setStatus(`following ${states.following} of ${states.of} ranks`);
     const list = element('ul', '');
-    for (const r of told.waiting) {
+    for (const r of states.waiting) {
       const item = element('li', '');
       item.append(element('b', r.rank), ' ', r.why);
       list.append(item);
     }
-    let shown = told.waiting.length ? list : '';
-    if (told.waiting.length > Number(ranks.dataset.most)) {
+    let shown = states.waiting.length ? list : '';
+    if (states.waiting.length > Number(ranks.dataset.most)) {
       const old = ranks.querySelector('details');
       shown = document.createElement('details');
       shown.open = Boolean(old && old.open);
-      shown.append(element('summary', `${told.waiting.length} ranks have no log now`), list);
+      shown.append(element('summary', `${states.waiting.length} ranks have no log now`), list);
     }
     ranks.replaceChildren(shown);
   }
@@ -59,7 +59,7 @@ document.addEventListener('DOMContentLoaded', () => {
   function end(text) {
     over = true;
     disconnect();
-    say(text);
+    setStatus(text);
   }
   function connect() {
     clearTimeout(timer);
@@ -67,7 +67,7 @@ document.addEventListener('DOMContentLoaded', () => {
     const url = new URL(log.dataset.stream, location.href);
     if (after) url.searchParams.set('after', after);
     source = new EventSource(url);
-    source.onopen = () => { retry = 0; say(ranks ? 'opening the logs…' : 'following'); };
+    source.onopen = () => { retry = 0; setStatus(ranks ? 'opening the logs…' : 'following'); };
     source.addEventListener('lines', (e) => {
       log.append(...JSON.parse(e.data).lines.map(show));
       after = e.lastEventId || after;
@@ -81,18 +81,18 @@ document.addEventListener('DOMContentLoaded', () => {
       end([problem.detail, problem.remedy].filter(Boolean).join(': '));
     });
     source.addEventListener('end', () =>
-      end(`The ${ranks ? 'job' : 'container'} has ended: nothing more will come.`));
+      end(`The ${ranks ? 'job' : 'container'} has ended: there are no more lines.`));
     source.onerror = () => {
       const refused = source.readyState === EventSource.CLOSED;
       disconnect();
       if (over) return;
       if (refused) askWhy(url);
       retry = Math.min(30000, Math.max(1000, retry * 2));
-      say('connecting…');
+      setStatus('connecting…');
       timer = setTimeout(connect, retry * (0.75 + Math.random() / 2));
     };
   }
-  // askWhy a stream was refused: an EventSource does not say. What does not pass ends it.
+  // askWhy fetches the error of a refused stream: an EventSource does not have it. A permanent error ends it.
   async function askWhy(url) {
     const ended = new AbortController();
     try {
@@ -100,7 +100,7 @@ document.addEventListener('DOMContentLoaded', () => {
       if (answer.ok || answer.status >= 500) return;
       const problem = await answer.json();
       const text = [problem.detail, problem.remedy].filter(Boolean).join(': ');
-      if (answer.status === 429) say(text);
+      if (answer.status === 429) setStatus(text);
       else end(text);
     } catch { /* the next attempt finds out */ } finally { ended.abort(); }
   }

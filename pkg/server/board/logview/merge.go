@@ -2,17 +2,17 @@ package logview
 
 import "time"
 
-// Bounds of how lines of several ranks are put in order.
+// Bounds of sorting lines of several ranks.
 const (
-	// hold is how long a line waits for earlier ones of other ranks, which take their time from node to node.
+	// hold is how long a line waits for earlier ones of other ranks; nodes differ in latency.
 	hold = 300 * time.Millisecond
-	// holdOpening is the same while the logs of other ranks are still being opened.
+	// holdOpening is the same while logs of other ranks are being opened.
 	holdOpening = 5 * time.Second
-	// maxHeld is about how many bytes wait: more of them do not.
+	// maxHeld is the approximate number of bytes that wait; lines beyond it do not.
 	maxHeld = 1 << 20
 )
 
-// source is what a rank can be expected to write.
+// source is the state of a rank's log.
 type source int
 
 const (
@@ -23,8 +23,8 @@ const (
 	silent
 )
 
-// merger puts the lines of several ranks in the order of their times, as far as the nodes' clocks agree. A
-// line waits until every rank that writes has one, until it has waited for long, or until too much waits.
+// merger sorts the lines of several ranks by time, as far as the nodes' clocks agree. A line waits until
+// every writing rank has one, at most for hold, and only while less than maxHeld waits.
 type merger struct {
 	queues  [][]heldLine
 	sources []source
@@ -35,11 +35,11 @@ type merger struct {
 type heldLine struct {
 	Line
 	pod string
-	// order is the line's time, or that of the one before it where it has none.
+	// order is the line's time, or that of the previous line if it has none.
 	order, arrived time.Time
 }
 
-// mergedLine is one whose turn it is, and the index of its rank.
+// mergedLine is the next line, with the index of its rank.
 type mergedLine struct {
 	heldLine
 	rank int
@@ -49,7 +49,7 @@ func newMerger(ranks int) *merger {
 	return &merger{queues: make([][]heldLine, ranks), sources: make([]source, ranks)}
 }
 
-// put lines of a rank.
+// put adds lines of a rank.
 func (m *merger) put(rank int, lines []Line, pod string, now time.Time) {
 	queue := m.queues[rank]
 	for _, l := range lines {
@@ -63,8 +63,8 @@ func (m *merger) put(rank int, lines []Line, pod string, now time.Time) {
 	m.queues[rank] = queue
 }
 
-// take the lines whose turn it is, at most as many as one event has. wait is after how long there may be more
-// without any that are put; 0: nothing waits.
+// take returns the next lines, at most as many as fit into one event. wait is the time until more can be
+// taken without new lines; 0: nothing waits.
 func (m *merger) take(now time.Time) (lines []mergedLine, wait time.Duration) {
 	for size := 0; len(lines) < batchLines && size < batchBytes; {
 		first, oldest, whole := m.look()
@@ -91,8 +91,8 @@ func (m *merger) take(now time.Time) (lines []mergedLine, wait time.Duration) {
 	return lines, 0
 }
 
-// look for the rank with the earliest line, and -1 where there is none. oldest is since when a line waits,
-// whole whether every rank that may write an earlier one has a line.
+// look returns the rank with the earliest line, or -1. oldest is since when a line waits; whole reports
+// whether every rank that can write an earlier line has one.
 func (m *merger) look() (first int, oldest time.Time, whole bool) {
 	first, whole = -1, true
 	for rank, queue := range m.queues {

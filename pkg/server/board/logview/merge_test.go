@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// written lines, each so many seconds after the epoch; below 0 it has no time.
+// written returns lines at seconds after the epoch; a negative number is a line without a time.
 func written(seconds ...int) []Line {
 	var all []Line
 	for _, s := range seconds {
@@ -22,8 +22,7 @@ func written(seconds ...int) []Line {
 	return all
 }
 
-// TestMerger puts lines in the order of their times, and waits for earlier ones where there may be some, but
-// not for ever.
+// TestMerger: lines come in the order of their times, and wait for earlier ones for a limited time.
 func TestMerger(t *testing.T) {
 	const a, b, c = 0, 1, 2
 	type step struct {
@@ -53,14 +52,14 @@ func TestMerger(t *testing.T) {
 			{0, put(a, 5, 6), ""}, {hold / 2, put(b, 3, 7), ""}, {hold / 2, nothing, "b3 a5 a6"},
 			{hold / 2, nothing, "b7"},
 		}},
-		"very late": {"it comes when it comes", []step{
+		"very late": {"it comes too late to be sorted", []step{
 			{0, put(a, 5), ""}, {hold, nothing, "a5"}, {0, put(b, 3), ""}, {hold, nothing, "b3"},
 		}},
-		"one is opened": {"it may have much to tell", []step{
+		"one is opened": {"it can have many lines", []step{
 			{0, is(b, opening), ""}, {0, put(a, 5), ""}, {hold, nothing, ""}, {0, put(b, 1), ""},
 			{0, is(b, writing), "b1 a5"},
 		}},
-		"one takes long to open": {"nobody waits for ever", []step{
+		"one takes long to open": {"the wait is limited", []step{
 			{0, is(b, opening), ""}, {0, put(a, 5), ""}, {holdOpening, nothing, "a5"},
 		}},
 		"others are silent": {"nothing can come from them", []step{
@@ -92,7 +91,7 @@ func TestMerger(t *testing.T) {
 	}
 }
 
-// TestMergerIsBounded: what is too much does not wait, and one event has not more than it may.
+// TestMergerIsBounded: lines beyond the limit do not wait, and an event has a maximum size.
 func TestMergerIsBounded(t *testing.T) {
 	m := newMerger(2)
 	m.sources[0], m.sources[1] = writing, writing

@@ -14,7 +14,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// CSS and Script of the page. Without the script it shows the last lines, and is loaded anew by its reader.
+// CSS and Script of the page. Without the script it shows the last lines, and the user reloads it.
 var (
 	//go:embed logview.css
 	CSS string
@@ -30,23 +30,23 @@ var pages = template.Must(template.ParseFS(files, "templates/*.html"))
 // Page of a job's logs.
 type Page struct {
 	Namespace, Name string
-	// Path of the page, and of the job's own.
+	// Path of the page, and of the job's page.
 	Path, JobPath string
-	// Stream is the URL of the lines to come; empty: none are followed.
+	// Stream is the URL of new lines; empty: none.
 	Stream string
 	Query  Query
 	Roles  []RoleChoice
-	// Most lines that can be asked for.
+	// Most lines that the form accepts.
 	Most  int
 	Lines []ShownLine
-	// Notes are sentences about what is missing.
+	// Notes about missing lines.
 	Notes []string
-	// Problems are why logs could not be read.
+	// Problems of logs that could not be read.
 	Problems []RankProblem
-	// One and Every are URLs: of one rank's log, and of the last lines of all. Next is that of the ranks behind
-	// those that are shown; empty: there are none.
+	// One and Every are URLs: of one rank's log, and of the last lines of all. Next is that of the ranks
+	// after the shown ones, or empty.
 	One, Every, Next string
-	// Title of what is shown.
+	// Title of the page.
 	Title string
 }
 
@@ -57,11 +57,11 @@ type RoleChoice struct {
 	Chosen bool
 }
 
-// ShownLine is a line as it is shown.
+// ShownLine is a line of the page.
 type ShownLine struct {
-	// Rank whose it is; empty where one rank is shown.
+	// Rank that wrote it; empty on the page of one rank.
 	Rank string
-	Time string // empty: it is not shown, or unknown
+	Time string // empty: not shown, or unknown
 	Text string
 	Cut  int64
 }
@@ -72,10 +72,10 @@ type RankProblem struct {
 	Problem *problem.Problem
 }
 
-// Few ranks without a log are listed; more are, where their reader asks for them.
+// Few is the number of ranks without a log that are listed; a longer list is folded.
 func (p *Page) Few() int { return 4 }
 
-// PageOfOne is the page of the log of one rank. stream is the path of its stream.
+// PageOfOne returns the page of the log of one rank. stream is the path of its stream.
 func PageOfOne(job *v1alpha1.TrainingJob, q Query, path, jobPath, stream string, t *Tail) Page {
 	p := pageOf(job, q, path, jobPath, maxLines)
 	p.Title = name(q.Rank)
@@ -93,7 +93,7 @@ func PageOfOne(job *v1alpha1.TrainingJob, q Query, path, jobPath, stream string,
 	return p
 }
 
-// streamURL from a position on. The UID comes last.
+// streamURL returns the URL of a stream from a position. The UID comes last.
 func streamURL(job *v1alpha1.TrainingJob, q Query, stream, after string) string {
 	at := q.URL(stream) + "&" + url.Values{ParamUID: {string(job.UID)}}.Encode()
 	if after != "" {
@@ -102,8 +102,8 @@ func streamURL(job *v1alpha1.TrainingJob, q Query, stream, after string) string 
 	return at
 }
 
-// PageOfAll is the page of the last lines of many ranks. ranks is how many were read, next the first that was
-// not.
+// PageOfAll returns the page of the last lines of many ranks. ranks is the number of read ones, next the
+// first that was not read.
 func PageOfAll(
 	job *v1alpha1.TrainingJob, q Query, path, jobPath, stream string, t *Tails, ranks int, next *spec.RankRef,
 ) Page {

@@ -11,7 +11,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// body of a page, checked for what the content security policy forbids.
+// body of a page, checked against the content security policy.
 func body(t *testing.T, p Page) string {
 	t.Helper()
 	html, err := p.Body()
@@ -22,7 +22,7 @@ func body(t *testing.T, p Page) string {
 	return string(html)
 }
 
-// TestPageOfOne shows the last lines, and where the stream goes on. What was written stays text.
+// TestPageOfOne: it has the last lines as text, and the position of the stream.
 func TestPageOfOne(t *testing.T) {
 	from := &logs{of: map[spec.RankRef]string{
 		worker(1): at(1) + " </pre><script>alert(1)</script>\n" + at(2) + " \x1b[32mok\n",
@@ -52,7 +52,7 @@ func TestPageOfOne(t *testing.T) {
 	}
 }
 
-// TestPageWithoutLog says why, and follows nothing.
+// TestPageWithoutLog: it has the cause, and no stream.
 func TestPageWithoutLog(t *testing.T) {
 	q := Query{Rank: worker(0), Lines: 7}
 	tail := ReadTail(t.Context(), &logs{}, q.Rank, q.Options(), maxBytes)
@@ -63,7 +63,7 @@ func TestPageWithoutLog(t *testing.T) {
 	}
 }
 
-// TestPageOfAll has the rank before each line, and leads on.
+// TestPageOfAll: each line has its rank, and the page links to the next ranks.
 func TestPageOfAll(t *testing.T) {
 	from := &logs{of: map[spec.RankRef]string{worker(0): at(1) + " a\n", worker(1): at(0) + " <b>\n"}}
 	q := Query{All: true, Rank: worker(0), Lines: 5}

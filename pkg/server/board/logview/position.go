@@ -10,15 +10,15 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 )
 
-// Position in a log: behind the Count-th line that was written at a time. The zero one is before all lines.
+// Position in a log: after the first Count lines of a time. The zero value is before all lines.
 type Position struct {
 	Time  time.Time
 	Count int64
-	// Pod is the tag of the pod that wrote the line: the rank's next one has another clock. Empty: unknown.
+	// Pod is the tag of the pod that wrote the line: the rank's next pod has another clock. Empty: unknown.
 	Pod string
 }
 
-// tagOf a pod tells it from the rank's others.
+// tagOf returns a short hash that distinguishes the pods of a rank.
 func tagOf(pod string) string {
 	if pod == "" {
 		return ""
@@ -27,7 +27,7 @@ func tagOf(pod string) string {
 	return strings.ToLower(base32.HexEncoding.EncodeToString(sum[:5]))
 }
 
-// ParsePosition of an event's id, or of the parameter of the same meaning; "" is the zero one.
+// ParsePosition parses an event's id or the parameter after; "" is the zero value.
 func ParsePosition(s string) (Position, error) {
 	if s == "" {
 		return Position{}, nil
@@ -49,7 +49,7 @@ func ParsePosition(s string) (Position, error) {
 }
 
 func noPosition(s string) error {
-	return problem.Newf(problem.Invalid, "%.100q is no position of a log", s).About("query." + ParamAfter).
+	return problem.Newf(problem.Invalid, "%.100q is not a position in a log", s).About("query." + ParamAfter).
 		WithRemedy("leave it out: the log is read from its last lines on")
 }
 
@@ -64,7 +64,7 @@ func (p Position) String() string {
 	return s
 }
 
-// in the log of a pod: before all lines of another one than that in which it is.
+// in returns the position in the log of a pod: the start, if the position is of another pod.
 func (p Position) in(pod string) Position {
 	switch tag := tagOf(pod); {
 	case tag == "" || tag == p.Pod:
@@ -77,7 +77,8 @@ func (p Position) in(pod string) Position {
 	}
 }
 
-// behind a line. A line without a time leaves it where it is, and so does one that is older: clocks are set.
+// behind returns the position after a line. A line without a time, or an older one, does not change it, since
+// clocks can be set.
 func (p Position) behind(l Line) Position {
 	switch {
 	case l.Time.IsZero() || l.Time.Before(p.Time):
@@ -89,7 +90,7 @@ func (p Position) behind(l Line) Position {
 	return Position{l.Time, 1, p.Pod}
 }
 
-// since leaves out the lines that lie before a position, of a log that is read once more.
+// since skips the lines before a position, in a log that is read again.
 type since struct {
 	start Position
 	same  int64 // lines at the time of start, so far

@@ -8,16 +8,16 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// Positions in the logs of several ranks. A rank that has none is before all of its lines.
+// Positions in the logs of several ranks. A rank without one is at the start.
 type Positions map[spec.RankRef]Position
 
-// Between the ranks of positions, and between a rank and its own.
+// Separators between ranks, and between a rank and its position.
 const (
 	betweenRanks = "_"
 	ofRank       = "."
 )
 
-// ParsePositions of some ranks; those of others are not looked at.
+// ParsePositions of some ranks; those of others are ignored.
 func ParsePositions(s string, ranks []spec.RankRef) (Positions, error) {
 	p := Positions{}
 	if s == "" {
@@ -51,5 +51,5 @@ func (p Positions) String() string {
 	return strings.Join(parts, betweenRanks)
 }
 
-// rankKey of a rank, such as worker3.
+// rankKey of a rank, for example worker3.
 func rankKey(r spec.RankRef) string { return spec.RoleKey(r.Role) + strconv.Itoa(int(r.Index)) }

@@ -17,16 +17,16 @@ import (
 const (
 	defaultLines, maxLines         = 500, 5000
 	defaultLinesEach, maxLinesEach = 20, 200
-	// maxRanks whose last lines are shown at once.
+	// maxRanks of one page.
 	maxRanks = 64
 )
 
-// Query is what of a job's logs is asked for.
+// Query is the requested part of a job's logs.
 type Query struct {
-	// All ranks from Rank on, or Rank alone.
+	// All ranks from Rank on, or only Rank.
 	All  bool
 	Rank spec.RankRef
-	// Previous is the run before the last restart of the container.
+	// Previous is the container's run before its last restart.
 	Previous bool
 	// Lines of each rank.
 	Lines int64
@@ -42,12 +42,12 @@ const (
 
 var own = []string{paramAll, paramRole, paramIndex, paramPrevious, paramLines, times}
 
-// ParseQuery of a job's page of logs. Other parameters than these are the page's own, and are not looked at.
-// Its errors are problems that name the parameter.
+// ParseQuery parses the parameters of a job's page of logs. It ignores other parameters. Its errors are
+// problems that name the parameter.
 func ParseQuery(job *v1alpha1.TrainingJob, values url.Values) (Query, error) {
 	for _, name := range own {
 		if len(values[name]) > 1 {
-			return Query{}, parameters.Invalid(name, "it is there twice", "give it once")
+			return Query{}, parameters.Invalid(name, "it is given twice", "give it once")
 		}
 	}
 	var q Query
@@ -71,7 +71,7 @@ func ParseQuery(job *v1alpha1.TrainingJob, values url.Values) (Query, error) {
 	}
 	if q.Lines, err = whole(values.Get(paramLines), fallback); err != nil || q.Lines < 1 || q.Lines > most {
 		return Query{}, parameters.Invalid(paramLines,
-			fmt.Sprintf("%q is no number of lines", values.Get(paramLines)),
+			fmt.Sprintf("%q is not a number of lines", values.Get(paramLines)),
 			fmt.Sprintf("use one from 1 to %d", most))
 	}
 	return q, nil
@@ -84,7 +84,7 @@ func whole(s string, fallback int64) (int64, error) {
 	return strconv.ParseInt(s, 10, 64)
 }
 
-// rankOf a job, by default the first.
+// rankOf returns a rank of a job, by default the first.
 func rankOf(job *v1alpha1.TrainingJob, role, index string) (spec.RankRef, error) {
 	roles := spec.Roles(job)
 	if len(roles) == 0 {
@@ -105,7 +105,7 @@ func rankOf(job *v1alpha1.TrainingJob, role, index string) (spec.RankRef, error)
 	n, err := whole(index, 0)
 	if err != nil || n < 0 || n >= int64(roles[at].Replicas) {
 		return spec.RankRef{}, parameters.Invalid(paramIndex,
-			fmt.Sprintf("%q is no index of role %s", index, roles[at].Name),
+			fmt.Sprintf("%q is not an index of role %s", index, roles[at].Name),
 			fmt.Sprintf("use one from 0 to %d", roles[at].Replicas-1))
 	}
 	return spec.RankRef{Role: roles[at].Name, Index: int32(n)}, nil
@@ -120,7 +120,7 @@ func first(job *v1alpha1.TrainingJob) spec.RankRef {
 	return rank
 }
 
-// Ranks that are asked for, at most 64; next is the first behind them, nil where there is none.
+// Ranks of the query, at most 64; next is the first after them, or nil.
 func (q *Query) Ranks(job *v1alpha1.TrainingJob) (ranks []spec.RankRef, next *spec.RankRef) {
 	if !q.All {
 		return []spec.RankRef{q.Rank}, nil

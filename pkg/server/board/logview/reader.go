@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	// maxLine is how many bytes of a line are kept.
+	// maxLine is the maximum number of bytes of a line.
 	maxLine = 16 << 10
-	// maxTime is how long the time at the beginning of a line can be.
+	// maxTime is the maximum length of the time at the beginning of a line.
 	maxTime = 40
 )
 
 // Line of a log.
 type Line struct {
-	// Time at which it was written, by its node's clock; zero where that is unknown.
+	// Time at which it was written, by its node's clock; zero if unknown.
 	Time time.Time `json:"time,omitzero"`
 	Text string    `json:"text"`
-	// Cut is how many bytes of the line are left out.
+	// Cut is the number of bytes that were cut off.
 	Cut int64 `json:"cut,omitempty"`
 }
 
@@ -35,7 +35,7 @@ type reader struct {
 
 func newReader(from io.Reader) *reader { return &reader{from: bufio.NewReaderSize(from, 32<<10)} }
 
-// next line. It is io.EOF at the end; a last line without its end is a line.
+// next returns the next line, or io.EOF at the end. A last line without a line end is a line.
 func (r *reader) next() (Line, error) {
 	r.line, r.cut = r.line[:0], 0
 	for {
@@ -51,7 +51,7 @@ func (r *reader) next() (Line, error) {
 	}
 }
 
-// keep what fits of a part of the line. What a progress bar has overwritten makes room first.
+// keep appends a part of the line up to the limit. It first drops what a progress bar has overwritten.
 func (r *reader) keep(part []byte) {
 	r.line = append(r.line, part...)
 	if len(r.line) <= maxLine {
@@ -65,12 +65,12 @@ func (r *reader) keep(part []byte) {
 	}
 }
 
-// lastReturn is behind the last carriage return that does not end the line; 0: there is none.
+// lastReturn returns the index after the last carriage return that does not end the line, or 0.
 func lastReturn(line []byte) int {
 	return bytes.LastIndexByte(bytes.TrimRight(line, "\r\n"), '\r') + 1
 }
 
-// timeEnd is behind the space that ends the time.
+// timeEnd returns the index after the space that ends the time.
 func timeEnd(line []byte) int { return bytes.IndexByte(line[:min(len(line), maxTime)], ' ') + 1 }
 
 func lineOf(line []byte, cut int64) Line {
@@ -82,7 +82,7 @@ func lineOf(line []byte, cut int64) Line {
 	return Line{Text: plaintext.Line(string(line)), Cut: cut}
 }
 
-// waits reports whether the next line may have to be waited for.
+// waits reports whether the next read can block.
 func (r *reader) waits() bool {
 	ready, _ := r.from.Peek(r.from.Buffered())
 	return bytes.IndexByte(ready, '\n') < 0

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// at is a time in seconds, as the kubelet writes it.
+// at returns a time in the kubelet's format.
 func at(seconds int) string {
 	return epoch.Add(time.Duration(seconds) * time.Second).Format(time.RFC3339Nano)
 }
@@ -65,7 +65,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestLinesWithoutEndAreBounded: a log may be one line of any length.
+// TestLinesWithoutEndAreBounded: a log can be one endless line.
 func TestLinesWithoutEndAreBounded(t *testing.T) {
 	r := newReader(io.LimitReader(zeros{}, 64<<20))
 	line, err := r.next()
@@ -86,7 +86,7 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestPositions: whatever the position at which a reader was cut off, it gets each line once.
+// TestPositions: a reader that resumes at any position gets each line once.
 func TestPositions(t *testing.T) {
 	var log strings.Builder
 	for i, second := range []int{1, 1, 1, 2, 3, 3, 9} {

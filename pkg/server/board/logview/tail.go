@@ -12,11 +12,11 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// Bounds of what is shown at once.
+// Bounds of a page.
 const (
 	// maxBytes of text of a page.
 	maxBytes = 1 << 20
-	// atOnce is how many logs are read at the same time.
+	// atOnce is the number of logs that are read in parallel.
 	atOnce = 8
 )
 
@@ -24,15 +24,15 @@ const (
 type Tail struct {
 	Rank  spec.RankRef
 	Lines []Line
-	// Missed reports whether earlier lines were left out since they are too large.
+	// Missed reports whether earlier lines were left out because of their size.
 	Missed bool
-	// Behind is the position behind the last line.
+	// Behind is the position after the last line.
 	Behind Position
-	// Problem is why it could not be read, at all or to its end; nil: it was.
+	// Problem is why it could not be read completely, or nil.
 	Problem *problem.Problem
 }
 
-// ReadTail reads the last lines of a rank: as many as o has, up to so many bytes of text.
+// ReadTail reads the last lines of a rank: o.TailLines, up to a number of bytes of text.
 func ReadTail(ctx context.Context, from Opener, rank spec.RankRef, o Options, bytes int) Tail {
 	t := Tail{Rank: rank}
 	o.Follow = false
@@ -67,22 +67,21 @@ func ReadTail(ctx context.Context, from Opener, rank spec.RankRef, o Options, by
 	}
 }
 
-// cost of a line in memory, about.
+// cost is the approximate size of a line in memory.
 func cost(l Line) int { return len(l.Text) + 64 }
 
-// RankLine is a line and whose it is.
+// RankLine is a line with its rank.
 type RankLine struct {
 	Rank spec.RankRef
 	Line
 }
 
-// Tails are the ends of several logs as one, in the order in which their lines were written, as far as the
-// nodes' clocks agree.
+// Tails are the ends of several logs, merged by time as far as the nodes' clocks agree.
 type Tails struct {
 	Lines []RankLine
-	// Behind are the positions behind the last lines.
+	// Behind are the positions after the last lines.
 	Behind Positions
-	// Missed and Failed are the ranks of which something is missing, in their order.
+	// Missed and Failed are the ranks with missing lines, in order.
 	Missed []spec.RankRef
 	Failed []Tail
 }
@@ -115,7 +114,7 @@ func ReadTails(ctx context.Context, from Opener, ranks []spec.RankRef, o Options
 			t.Failed = append(t.Failed, one)
 		}
 	}
-	// A line without a time stays behind the one before it: only whole times are compared.
+	// A line without a time stays after the previous one: only known times are compared.
 	for i := 1; i < len(t.Lines); i++ {
 		if t.Lines[i].Time.IsZero() && t.Lines[i].Rank == t.Lines[i-1].Rank {
 			t.Lines[i].Time = t.Lines[i-1].Time

@@ -11,7 +11,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// TestTailIsBounded: of what is too large the last lines stay, and that some are missing is said.
+// TestTailIsBounded: the last lines stay, and Missed is set.
 func TestTailIsBounded(t *testing.T) {
 	var log strings.Builder
 	for i := range 1000 {
@@ -37,7 +37,8 @@ func TestTailIsBounded(t *testing.T) {
 	}
 }
 
-// TestTailsAreOneLog, by time; a line without a time stays behind its own. What could not be read is told.
+// TestTailsAreOneLog: sorted by time; a line without a time stays after its predecessor. Failed ranks are
+// listed.
 func TestTailsAreOneLog(t *testing.T) {
 	from := &logs{of: map[spec.RankRef]string{
 		worker(0): at(1) + " a\n" + at(4) + " d\nand more\n",
@@ -60,7 +61,7 @@ func TestTailsAreOneLog(t *testing.T) {
 	}
 }
 
-// TestManyTails are read a few at a time, within one bound for all of them.
+// TestManyTails: they are read a few in parallel, within one limit for all.
 func TestManyTails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		from := &logs{of: map[spec.RankRef]string{}, gate: make(chan struct{})}

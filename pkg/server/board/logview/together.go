@@ -9,24 +9,24 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// eventRanks says which ranks are followed, and why others are not.
+// eventRanks lists the followed ranks, and why others are not followed.
 const eventRanks = "ranks"
 
 const (
-	// seenEvery is how often it is looked whether a rank may have a log now.
+	// seenEvery is the interval of Seen.
 	seenEvery = time.Second
-	// overEvery is how often it is asked whether the job is over, while no rank writes.
+	// overEvery is the interval of Over, while no rank writes.
 	overEvery = 15 * time.Second
 )
 
-// Together are ranks that are followed as one.
+// Together are ranks that are followed as one log.
 type Together struct {
 	Ranks []spec.RankRef
 	From  Opener
-	// Seen says something of each rank, which changes when it may have more to read: it was bound, or has
-	// restarted. It asks nobody. Nil, or without a rank: nothing is known.
+	// Seen returns a state of each rank; a change means that its log can have more lines: it was bound, or
+	// has restarted. It sends no request. Nil, or a missing rank: unknown.
 	Seen func() map[spec.RankRef]string
-	// Over reports whether nothing will be written any more. It may ask the cluster.
+	// Over reports whether no rank will write again. It can send a request to the cluster.
 	Over func(context.Context) bool
 }
 
@@ -37,12 +37,12 @@ type together struct {
 	to        *events
 	merger    *merger
 	positions Positions
-	states    []*rankState // nil: not known yet
-	changed   bool         // the states, since they were told
+	states    []*rankState // nil: unknown
+	changed   bool         // the states, since they were sent
 }
 
-// ServeTogether streams what ranks write, as Serve does that of one: merged in the order of time. A rank that
-// has no log yet, whose container restarts, or whose pod is made anew, joins when it has one.
+// ServeTogether streams the logs of ranks, merged by time, as Serve does for one. A rank without a log, with
+// a restarting container or with a new pod joins when it has one.
 func (s *Streams) ServeTogether(w http.ResponseWriter, r *http.Request, all *Together, o Options) error {
 	positions, err := ParsePositions(positionIn(r), all.Ranks)
 	if err != nil {
@@ -96,7 +96,7 @@ func (i *idleness) get() bool {
 	return i.is
 }
 
-// watch for ranks that may have more to read, and for the end of the job.
+// watch signals ranks that can have more lines, and the end of the job.
 func (s *Streams) watch(
 	ctx context.Context, all *Together, followers []*rankFollower, idle *idleness, over chan<- struct{},
 ) {
@@ -135,7 +135,7 @@ func (t *Together) seen() map[spec.RankRef]string {
 	return t.Seen()
 }
 
-// run until there will be no more, or nobody takes it.
+// run until all logs have ended or the browser is gone.
 func (t *together) run(ctx context.Context, news <-chan rankNews, idle *idleness, over <-chan struct{}) {
 	clock := t.streams.Clock
 	beat := clock.NewTicker(t.streams.Heartbeat)
@@ -163,7 +163,7 @@ func (t *together) run(ctx context.Context, news <-chan rankNews, idle *idleness
 	}
 }
 
-// await what happens next, at most for a time; 0 is for ever. It reports whether to go on.
+// await the next event, at most for wait; 0 is without limit. It reports whether to continue.
 func (t *together) await(
 	ctx context.Context, news <-chan rankNews, beat <-chan time.Time, over <-chan struct{}, wait time.Duration,
 ) bool {
@@ -203,7 +203,7 @@ func (t *together) take(n rankNews) {
 	}
 }
 
-// sentLine is a line and whose it is.
+// sentLine is a line with its rank.
 type sentLine struct {
 	Rank string `json:"rank"`
 	Line
@@ -223,7 +223,7 @@ func (t *together) sendLines(lines []mergedLine) error {
 	return t.to.event(eventLines, t.positions.String(), map[string]any{"lines": sent})
 }
 
-// settled reports whether every log was opened, or could not be.
+// settled reports whether every log was opened or has failed.
 func (t *together) settled() bool {
 	for _, s := range t.states {
 		if s == nil {
@@ -242,7 +242,7 @@ func (t *together) following() (n int) {
 	return n
 }
 
-// waitingRank is one that has no log now.
+// waitingRank is a rank without a log.
 type waitingRank struct {
 	Rank string `json:"rank"`
 	Why  string `json:"why"`
@@ -261,7 +261,7 @@ func (t *together) sendStates() error {
 	})
 }
 
-// refused reports whether the reader may read none of the logs, and tells them.
+// refused reports whether the user may read none of the logs, and sends that problem.
 func (t *together) refused() bool {
 	for _, s := range t.states {
 		if s.problem == nil ||

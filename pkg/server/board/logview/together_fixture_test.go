@@ -19,7 +19,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// gangLogs are those of ranks that come, write and go.
+// gangLogs are the logs of ranks that start, write and end.
 type gangLogs struct {
 	mu     sync.Mutex
 	pods   map[spec.RankRef]*writer
@@ -33,7 +33,7 @@ type gangLogs struct {
 type writer struct {
 	uid  string
 	text string
-	// ended: what it writes is all.
+	// ended: it writes no more.
 	ended bool
 }
 
@@ -97,7 +97,7 @@ func (l *gangLog) Read(p []byte) (int, error) {
 		case ended:
 			return 0, io.EOF
 		}
-		time.Sleep(50 * time.Millisecond) // of the test's bubble
+		time.Sleep(50 * time.Millisecond) // synctest time
 	}
 }
 
@@ -108,12 +108,12 @@ func (l *gangLog) Close() error {
 	return nil
 }
 
-// screen takes the events of a stream.
+// screen receives the events of a stream.
 type screen struct {
 	http.ResponseWriter
 	mu     sync.Mutex
 	text   strings.Builder
-	stuck  chan struct{} // writes wait for its end, where it is set
+	stuck  chan struct{} // if set, writes block until it is closed
 	onSend func(event)
 }
 
@@ -173,7 +173,7 @@ func ranked(t *testing.T, e event) []string {
 	return all
 }
 
-// last event of a name, or nothing.
+// last event of a name, or the zero value.
 func (s *screen) last(name string) (last event) {
 	for _, e := range s.events() {
 		if e.Name == name {
@@ -183,7 +183,7 @@ func (s *screen) last(name string) (last event) {
 	return last
 }
 
-// follow ranks together in a bubble until leave is called.
+// follow ranks together in a synctest bubble until leave is called.
 func follow(
 	t *testing.T, all *Together, o Options, after string, onSend func(event),
 ) (s *screen, leave func()) {
@@ -214,5 +214,5 @@ func gangOf(n int32) []spec.RankRef {
 	return all
 }
 
-// line of a log, so many seconds after the epoch.
+// logged returns a line of a log, at seconds after the epoch.
 func logged(seconds int, text string) string { return at(seconds) + " " + text + "\n" }

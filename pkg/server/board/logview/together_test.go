@@ -19,7 +19,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// TestTogether: what ranks write is one log in the order of time, from the last lines on, and goes on.
+// TestTogether: the logs of ranks are one log by time, from the last lines on, and continue.
 func TestTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &gangLogs{pods: map[spec.RankRef]*writer{
@@ -36,7 +36,7 @@ func TestTogether(t *testing.T) {
 		}
 		if got, want := s.last(eventRanks).Data,
 			`{"following":2,"of":3,"waiting":[{"rank":"Worker 2","why":"it has no pod: wait"}]}`; got != want {
-			t.Errorf("told are %s", got)
+			t.Errorf("the states are %s", got)
 		}
 		g.mu.Lock()
 		g.pods[worker(1)].text += logged(5, "e")
@@ -52,8 +52,8 @@ func TestTogether(t *testing.T) {
 	})
 }
 
-// TestTogetherLosesNoLine: a browser whose connection breaks after any event gets each line once, and those
-// of a rank in their order.
+// TestTogetherLosesNoLine: after a broken connection the browser gets each line once, and lines of a rank in
+// order.
 func TestTogetherLosesNoLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const ranks, each = 5, 700
@@ -102,7 +102,7 @@ func TestTogetherLosesNoLine(t *testing.T) {
 	})
 }
 
-// TestRanksJoin when they have a log: a pod that starts, and a container that restarts.
+// TestRanksJoin: ranks join when they have a log: a pod that starts, and a container that restarts.
 func TestRanksJoin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &gangLogs{pods: map[spec.RankRef]*writer{}}
@@ -120,7 +120,7 @@ func TestRanksJoin(t *testing.T) {
 		}
 		s, leave := follow(t, all, Options{TailLines: 1}, "", nil)
 		defer leave()
-		time.Sleep(time.Minute) // by now it is tried every half minute
+		time.Sleep(time.Minute) // the retry interval is half a minute by now
 		first := &writer{uid: "one", text: logged(10, "a") + logged(11, "b")}
 		g.set(0, first)
 		see("runs")
@@ -132,9 +132,9 @@ func TestRanksJoin(t *testing.T) {
 		first.ended = true
 		g.mu.Unlock()
 		time.Sleep(time.Minute)
-		if told := s.last(eventRanks).Data; !strings.Contains(told, `"following":0`) ||
-			!strings.Contains(told, `"its container has ended"`) {
-			t.Errorf("of a container that has ended is told %s", told)
+		if states := s.last(eventRanks).Data; !strings.Contains(states, `"following":0`) ||
+			!strings.Contains(states, `"its container has ended"`) {
+			t.Errorf("the states with an ended container are %s", states)
 		}
 		n := len(s.events())
 		time.Sleep(5 * time.Minute)
@@ -150,8 +150,8 @@ func TestRanksJoin(t *testing.T) {
 	})
 }
 
-// TestNewPod of a rank, on a node whose clock is behind: nothing of it is left out, on the same connection
-// and on the next one.
+// TestNewPod: on a node whose clock is behind, no line of a rank's new pod is lost, on the same connection
+// and on the next.
 func TestNewPod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &gangLogs{pods: map[spec.RankRef]*writer{
@@ -176,8 +176,8 @@ func TestNewPod(t *testing.T) {
 	})
 }
 
-// TestTogetherAtItsReadersPace: what nobody takes is not read.
-func TestTogetherAtItsReadersPace(t *testing.T) {
+// TestTogetherBackpressure: lines that the browser does not receive are not read.
+func TestTogetherBackpressure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const ranks = 8
 		read := &endless{}
@@ -192,7 +192,7 @@ func TestTogetherAtItsReadersPace(t *testing.T) {
 		close(s.stuck)
 		time.Sleep(time.Second)
 		if read.bytes.Load() == before {
-			t.Error("it does not go on")
+			t.Error("it does not continue")
 		}
 		leave()
 	})
@@ -206,7 +206,7 @@ func (e *endless) Open(context.Context, spec.RankRef, Options) (Log, error) {
 }
 
 func (e *endless) Read(p []byte) (int, error) {
-	time.Sleep(time.Millisecond) // of the bubble
+	time.Sleep(time.Millisecond) // synctest time
 	n := copy(p, strings.Repeat(logged(1, strings.Repeat("x", 1000)), 8))
 	e.bytes.Add(int64(n))
 	return n, nil
@@ -214,7 +214,7 @@ func (e *endless) Read(p []byte) (int, error) {
 
 func (*endless) Close() error { return nil }
 
-// TestTogetherEnds when the job is over, and when its reader may read none of the logs.
+// TestTogetherEnds: it ends with the job, and if its user may read none of the logs.
 func TestTogetherEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &gangLogs{pods: map[spec.RankRef]*writer{worker(0): {text: logged(1, "a"), ended: true}}}
@@ -223,7 +223,7 @@ func TestTogetherEnds(t *testing.T) {
 		s, leave := follow(t, all, Options{TailLines: 5}, "", nil)
 		time.Sleep(time.Minute)
 		if s.last(eventEnd).Name != "" {
-			t.Error("it ends while the job goes on")
+			t.Error("it ends before the job")
 		}
 		over.Store(true)
 		time.Sleep(time.Minute)
@@ -235,13 +235,13 @@ func TestTogetherEnds(t *testing.T) {
 		s, leave = follow(t, all, Options{}, "", nil)
 		time.Sleep(time.Second)
 		if e := s.last(eventProblem); !strings.Contains(e.Data, "ann cannot get pods/log") {
-			t.Errorf("who may read nothing is told %+v", e)
+			t.Errorf("a user without rights gets %+v", e)
 		}
 		leave()
 	})
 }
 
-// TestLogsAreOpenedInTurn: a few at the same time, and those that cannot be ever more seldom.
+// TestLogsAreOpenedInTurn: a few in parallel, and failing ones with growing delays.
 func TestLogsAreOpenedInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &gangLogs{pods: map[spec.RankRef]*writer{}}
@@ -260,18 +260,18 @@ func TestLogsAreOpenedInTurn(t *testing.T) {
 	})
 }
 
-// TestPositionsAreParsed as they were told, those of other ranks are not looked at, and what is none is
-// refused.
+// TestPositionsAreParsed: Positions are parsed from their text, those of other ranks are ignored, and invalid
+// ones are errors.
 func TestPositionsAreParsed(t *testing.T) {
 	ranks := gangOf(maxRanks)
-	told := Positions{}
+	sent := Positions{}
 	for i, rank := range ranks {
-		told[rank] = Position{epoch.Add(time.Duration(i) * time.Second), 12, tagOf(fmt.Sprint(i))}
+		sent[rank] = Position{epoch.Add(time.Duration(i) * time.Second), 12, tagOf(fmt.Sprint(i))}
 	}
-	text := told.String()
+	text := sent.String()
 	got, err := ParsePositions(text, ranks)
-	if diff := cmp.Diff(told, got); diff != "" || err != nil {
-		t.Errorf("%v (-told +parsed):\n%s", err, diff)
+	if diff := cmp.Diff(sent, got); diff != "" || err != nil {
+		t.Errorf("%v (-sent +parsed):\n%s", err, diff)
 	}
 	if len(text) > 4<<10 {
 		t.Errorf("they have %d bytes", len(text))
@@ -285,6 +285,6 @@ func TestPositionsAreParsed(t *testing.T) {
 		}
 	}
 	if !slices.IsSorted(strings.Split(text, betweenRanks)) {
-		t.Error("the same positions are told in another way")
+		t.Error("the text of equal positions differs")
 	}
 }

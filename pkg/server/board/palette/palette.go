@@ -1,8 +1,8 @@
 // Package palette answers one question: what does a gang look like, wherever it is drawn?
 //
-// A gang has a colour and a shape for its GPUs, both by the UID of its job: they stay the same over attempts,
-// pages, viewers and restarts of the server. Two gangs may look alike (one pair in 144), and colours alone
-// are not told apart by everybody: whoever draws a gang also names it, in a title or a label.
+// The UID of its job determines the colour and the shape of a gang: they stay the same over attempts, pages,
+// viewers and restarts of the server. Two gangs can look alike (one pair in 144), and some users cannot
+// distinguish the colours. So each drawing of a gang also has its name, in a title or a label.
 package palette
 
 import (
@@ -28,12 +28,12 @@ type Look struct {
 	Colour, Shape int
 }
 
-// Of a job by its UID.
+// Of returns the look of a job by its UID.
 func Of(uid string) Look {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(uid)) // which never fails
+	_, _ = h.Write([]byte(uid)) // never fails
 	sum := h.Sum64()
-	sum ^= sum >> 32 // FNV's high bits tell short texts apart
+	sum ^= sum >> 32 // the high bits of FNV differ for short texts
 	return Look{int(sum % Colours), int(sum / Colours % Shapes)}
 }
 
@@ -43,7 +43,7 @@ func (l Look) Class() string { return fmt.Sprintf("g%d", l.Colour) }
 // Size of a cell, in units of the drawing.
 const Size = 10
 
-// shapes are paths of SVG within a cell, from its corner; they need the fill rule evenodd.
+// shapes are SVG paths within a cell, from its corner; they need the fill rule evenodd.
 var shapes = [Shapes]string{
 	"m.5.5h9v9h-9z",                              // a square
 	"m.5.5h9v9h-9zm3 3v3h3v-3z",                  // with a hole
@@ -53,5 +53,5 @@ var shapes = [Shapes]string{
 	"m.5 5a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0-9 0z", // a disc
 }
 
-// Cell is the path of one GPU of the gang at a place of the drawing.
+// Cell is the path of one GPU of the gang at a position of the drawing.
 func (l Look) Cell(x, y int) string { return fmt.Sprintf("M%d %d%s", x, y, shapes[l.Shape]) }

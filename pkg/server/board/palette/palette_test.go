@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestLooks: all colours and shapes occur about as often, and a job keeps its own.
+// TestLooks: all colours and shapes occur about as often, and the look of a job is stable.
 func TestLooks(t *testing.T) {
 	const jobs = 144 * 100
 	seen := map[Look]int{}
@@ -35,7 +35,7 @@ func TestCSS(t *testing.T) {
 	}
 }
 
-// TestCells: a shape is drawn where it is asked for, within its cell.
+// TestCells: a shape is drawn within its cell.
 func TestCells(t *testing.T) {
 	for i := range Shapes {
 		if path := (Look{Shape: i}).Cell(20, 10); !strings.HasPrefix(path, "M20 10m.5") ||

@@ -1,7 +1,7 @@
 // Package parameters answers one question: what does the URL of a page ask for?
 //
-// Every page holds its parameters to the same rules: one that it does not have, that is there more than once
-// or that is too long is an error, which names it and says what to do. Nothing is ignored.
+// All pages validate their parameters alike: an unknown, repeated or too long one is an error with its name
+// and a remedy. None is ignored. It also has the parts of forms and lists that depend on parameters.
 package parameters
 
 import (
@@ -14,18 +14,19 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 )
 
-// MaxBytes of one parameter, unless a page says otherwise: no name, label or UID of Kubernetes is longer.
+// MaxBytes of a parameter by default: no name, label or UID of Kubernetes is longer.
 const MaxBytes = 253
 
-// Reader of a page's parameters. The zero one has no exceptions.
+// Reader of a page's parameters. The zero value has no exceptions.
 type Reader struct {
-	// Lists may be there more than once: their values are joined by commas.
+	// Lists can be repeated: their values are joined by commas.
 	Lists []string
-	// Long are those that may have more bytes than MaxBytes, with how many.
+	// Long maps parameters that can be longer than MaxBytes to their maximum.
 	Long map[string]int
 }
 
-// Each calls read for every parameter, by name, without the spaces around its value. The first error ends it.
+// Each calls read for every parameter, sorted by name, with its value without surrounding spaces. It stops at
+// the first error.
 func (r Reader) Each(values url.Values, read func(name, value string) error) error {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if len(values[name]) > 1 && !slices.Contains(r.Lists, name) {
@@ -42,7 +43,8 @@ func (r Reader) Each(values url.Values, read func(name, value string) error) err
 	return nil
 }
 
-// ParseList returns the values that are separated by commas, in the order of known. Any other one is an error.
+// ParseList returns the known values in a comma-separated list, in the order of known. Another value is an
+// error.
 func ParseList[T ~string](name, value string, known []T) ([]T, error) {
 	var chosen []T
 	for v := range strings.SplitSeq(value, ",") {
@@ -77,10 +79,10 @@ func Values(all map[string]string) url.Values {
 	return values
 }
 
-// Unknown is the error of a parameter that the page does not have.
+// Unknown returns the error of a parameter that the page does not have.
 func Unknown(name string) error { return Invalid(name, "the page does not have it", "leave it out") }
 
-// Invalid is the error of a parameter, with what to do about it.
+// Invalid returns the error of a parameter, with its remedy.
 func Invalid(name, detail, remedy string) error {
 	return problem.New(problem.Invalid, detail, remedy).About("query." + name)
 }

@@ -1,8 +1,8 @@
-// Package plaintext answers one question: what does a line that a program wrote for a terminal say as text?
+// Package plaintext answers one question: what is the text of a line that a program wrote for a terminal?
 //
-// Escape sequences (colours, titles, cursors) and control characters go; of a line that a progress bar has
-// overwritten with carriage returns, what a terminal would show last stays. What is left is text: it may
-// still contain HTML, which is the templates' to escape.
+// It removes escape sequences (colours, titles, cursors) and control characters. Of a line that a progress
+// bar has overwritten with carriage returns, it keeps what a terminal would show. The result can still
+// contain HTML, which the templates escape.
 package plaintext
 
 import (
@@ -11,15 +11,15 @@ import (
 	"unicode"
 )
 
-// escapes as ECMA-48 has them: control sequences such as colours (5.4), control strings such as titles (5.6;
-// xterm ends them with BEL, too), and escape sequences of two characters and more. One that is cut off at the
-// end of the line goes, too.
+// escapes of ECMA-48: control sequences such as colours (5.4), control strings such as titles (5.6; xterm
+// also ends them with BEL), and escape sequences of two or more characters. One that is cut off at the end of
+// the line is removed, too.
 var escapes = regexp.MustCompile("\x1b(?:" +
 	`\[[0-?]*[ -/]*(?:[@-~]|$)|` +
 	"[]PX^_][^\x07\x1b]*(?:\x07|\x1b\\\\|$)|" +
 	`[ -/]*[0-~]|$)`)
 
-// Line is a line without its end as text. Bytes that are not UTF-8 become U+FFFD.
+// Line returns a line as text, without its end. Bytes that are not UTF-8 become U+FFFD.
 func Line(line string) string {
 	line = strings.TrimRight(line, "\r\n")
 	line = line[strings.LastIndexByte(line, '\r')+1:]
@@ -35,7 +35,7 @@ func Line(line string) string {
 	}, line)
 }
 
-// Text is Line for each line of a text.
+// Text applies Line to each line of a text.
 func Text(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {
@@ -44,8 +44,8 @@ func Text(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// special are the runes that Line must look at. Those that turn the direction of text around are among them:
-// they could make a line look like another one.
+// special are the runes that Line handles, including those that change the direction of text: they could
+// disguise a line.
 func special(r rune) bool {
 	return r == unicode.ReplacementChar || unicode.IsControl(r) && r != '\t' ||
 		unicode.Is(unicode.Bidi_Control, r)

@@ -16,7 +16,7 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// evil is a name that no API server lets through, and no page may take for HTML.
+// evil is a name that the API server rejects, and that pages must escape.
 const evil = `<script>alert("x")</script>'&`
 
 func member(
@@ -148,7 +148,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestQuotas: what is known of a resource, what is drawn of it, and what is not.
+// TestQuotas: known amounts are drawn, and unknown ones are not.
 func TestQuotas(t *testing.T) {
 	for name, of := range map[string]struct {
 		kind string
@@ -156,7 +156,7 @@ func TestQuotas(t *testing.T) {
 		want quota
 		bar  *bar
 	}{
-		"all is known": {
+		"all known": {
 			"ClusterQueue",
 			queues.Resource{
 				Limit: new("32"), Guaranteed: new("16"), Used: new("24"), Borrowed: new("8"), Free: new("8"),
@@ -177,8 +177,8 @@ func TestQuotas(t *testing.T) {
 		"unknown use": {
 			"ResourceQuota", queues.Resource{Limit: new("16")}, quota{Limit: "16"}, &bar{End: "100.00%"},
 		},
-		"nothing is known": {"Queue", queues.Resource{}, quota{}, nil},
-		"nothing may be used": {
+		"all unknown": {"Queue", queues.Resource{}, quota{}, nil},
+		"limit of zero": {
 			"ElasticQuota", queues.Resource{Guaranteed: new("0"), Limit: new("0"), Used: new("0")},
 			quota{Used: "0", Limit: "0", Promises: []amount{{"min", "0"}}}, nil,
 		},
@@ -217,7 +217,7 @@ func deref(v any) any {
 	return v
 }
 
-// TestOneQueueChanges: nothing else is sent.
+// TestOneQueueChanges: an update has only its fragments.
 func TestOneQueueChanges(t *testing.T) {
 	before, _ := rendered(t, View{Cluster: "prod", List: schedulers()})
 	list := schedulers()
@@ -230,7 +230,7 @@ func TestOneQueueChanges(t *testing.T) {
 	}
 }
 
-// TestQueries: the URL of a query asks for the same, and what cannot be asked for is refused by name.
+// TestQueries: the URL of a query parses to the same query, and errors name the parameter.
 func TestQueries(t *testing.T) {
 	for _, q := range []Query{{}, {Namespace: "a", Scheduler: "kueue", Text: "x y&z", Busy: true}} {
 		values, err := url.ParseQuery(strings.TrimPrefix(q.URL(), "?"))

@@ -9,20 +9,20 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/parameters"
 )
 
-// Query is what of the queues is asked for. What is empty restricts nothing.
+// Query of the queues. Empty fields restrict nothing.
 type Query struct {
-	// Namespace whose queues are asked of the API, with those of the whole cluster.
+	// Namespace whose queues are requested, in addition to those of the cluster.
 	Namespace string
-	// Scheduler that a queue belongs to; quotas that bind the pods of all have none.
+	// Scheduler of a queue; quotas for the pods of all schedulers have none.
 	Scheduler string
-	// Text is looked for in kind, namespace and name of a queue, in any case of letters.
+	// Text is searched in kind, namespace and name of a queue, ignoring case.
 	Text string
-	// Busy leaves out the queues in which no job runs or waits.
+	// Busy leaves out queues without running or waiting jobs.
 	Busy bool
 }
 
-// ParseQuery reads the parameters of a URL. The error is a problem that names the parameter; one that the
-// page does not have is an error, too.
+// ParseQuery parses the parameters of a URL. The error is a problem that names the parameter; an unknown
+// parameter is an error.
 func ParseQuery(values url.Values) (Query, error) {
 	var q Query
 	err := parameters.Reader{}.Each(values, func(name, value string) error {

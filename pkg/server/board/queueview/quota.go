@@ -12,37 +12,37 @@ import (
 // quota is a resource of a queue, as a bar and in words.
 type quota struct {
 	Name, Flavor string
-	// Used and Limit in words; empty where they are unknown. Unlimited is true where there is no limit.
+	// Used and Limit in words; empty if unknown. Unlimited is true if there is no limit.
 	Used, Limit string
 	Unlimited   bool
-	// Promises are what is guaranteed, deserved, borrowed and free, as far as it is known.
+	// Promises are the known ones of guaranteed, deserved, borrowed and free.
 	Promises []amount
-	// Bar is nil where nothing can be drawn: neither the use nor any other amount is known.
+	// Bar is nil if all amounts are unknown.
 	Bar *bar
-	// Over reports whether more is used than the limit.
+	// Over reports whether the use exceeds the limit.
 	Over bool
 }
 
-// amount of something, with its word.
+// amount with its word.
 type amount struct{ Word, Value string }
 
-// bar of a quota. Lengths are in percent of its width, as attributes of SVG have them.
+// bar of a quota. Lengths are in percent of its width, for attributes of SVG.
 type bar struct {
-	// Own is used within what the queue has itself, Borrowed beyond it; empty where the use is not known.
+	// Own is the use within the queue's own quota, Borrowed beyond it; empty if the use is unknown.
 	Own, Borrowed, BorrowedAt string
-	// Known reports whether the use is known: otherwise nothing is drawn of it.
+	// Known reports whether the use is known: otherwise the bar has none.
 	Known bool
-	// Open bars have no limit: they end in nothing. Of those whose limit is unknown Unsure is true.
+	// Open bars have no limit, and no end. Unsure is set if the limit is unknown.
 	Open, Unsure bool
 	// End of the bar, the limit.
 	End   string
 	Marks []mark
 }
 
-// mark at what is guaranteed or deserved.
+// mark at the guaranteed or deserved amount.
 type mark struct{ Class, At string }
 
-// guaranteedWords are what a queue's own share is called where it comes from.
+// guaranteedWords are the names of a queue's own share, by kind.
 var guaranteedWords = map[string]string{
 	"ClusterQueue": "nominal", "ElasticQuota": "min", "Queue": "guaranteed",
 }
@@ -80,7 +80,7 @@ func notZero(text *string) *string {
 	return text
 }
 
-// parse a quantity, for a length alone: words have it as it is. Nil where there is none.
+// parse a quantity for a length; nil if there is none.
 func parse(text *string) *float64 {
 	if text == nil {
 		return nil
@@ -92,7 +92,7 @@ func parse(text *string) *float64 {
 	return new(q.AsApproximateFloat64())
 }
 
-// openShare of a bar without a limit is for what is known; the rest says that it goes on.
+// openShare of a bar without a limit is for the known amounts; the rest shows that it is open.
 const openShare = 0.8
 
 func barOf(r *queues.Resource, used, limit *float64) *bar {
@@ -133,7 +133,7 @@ func barOf(r *queues.Resource, used, limit *float64) *bar {
 	return b
 }
 
-// rank of a resource: GPUs and what else vendors add come first, then CPUs, then the rest.
+// rank of a resource: GPUs and other extended resources first, then CPUs, then the rest.
 func rank(name string) int {
 	switch {
 	case strings.Contains(name, "/"):

@@ -88,29 +88,29 @@ func (v *View) Fragments() ([]fragment.Fragment, error) {
 	return all, failed
 }
 
-// queue is one queue as it is shown.
+// queue is the data of one queue.
 type queue struct {
 	ID string
 	*queues.Queue
 	Title, Explained string
-	// ParentID is the id of its parent on the page; empty where that is not shown.
+	// ParentID is the id of its parent on the page; empty if that is not shown.
 	ParentID          string
 	Quotas            []quota
 	Runs, Waits       []job
 	MoreRun, MoreWait int
 	Stopped           bool
-	// Unseen reports whether a job waits whose GPUs are not known yet.
+	// Unseen reports whether a job waits whose GPUs are unknown.
 	Unseen bool
 }
 
-// job in a queue. Each is a fragment of its own, as a queue may have many.
+// job in a queue. Each is a fragment, since a queue can have many.
 type job struct {
 	ID string
 	queues.Job
 	Href string
 }
 
-// explained is what a kind is, for who does not know it.
+// explained describes the kinds for new users.
 var explained = map[string]string{
 	"Queue":         "Volcano's queue: jobs of all namespaces that name it",
 	"ClusterQueue":  "Kueue's queue of the whole cluster, with its quota",
@@ -142,7 +142,7 @@ func (v *View) queue(of *queues.Queue) queue {
 	return q
 }
 
-// leads reports whether the parent of a queue is another queue. The cohort of a ClusterQueue is none.
+// leads reports whether the parent of a queue is another queue. The cohort of a ClusterQueue is not.
 func leads(of, to *queues.Queue) bool {
 	return of.Parent == to.Name && (of.Kind == "LocalQueue" && to.Kind == "ClusterQueue" ||
 		of.Kind == "Queue" && to.Kind == "Queue")
@@ -157,13 +157,13 @@ func (v *View) jobs(queue string, all []queues.Job) (shown []job, more int) {
 
 func idOf(kind, namespace, name string) string { return "queue-" + hash(kind, namespace, name) }
 
-// hash of texts, of which any can be in an id.
+// hash of texts, usable in an id.
 func hash(texts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(texts, "\x00")))
 	return base64.RawURLEncoding.EncodeToString(sum[:9])
 }
 
-// Body is the frame of the page, with its fragments in it. The filter's choices are as they are now.
+// Body is the frame of the page, with its fragments in it. Updates do not change the filter's choices.
 func (v *View) Body(fragments []fragment.Fragment) (template.HTML, error) {
 	b := body{View: v, fragments: fragments}
 	for i := range v.List.Items {
@@ -191,7 +191,7 @@ func (v *View) Body(fragments []fragment.Fragment) (template.HTML, error) {
 // maxSuggestions of a field of the filter.
 const maxSuggestions = 200
 
-// body is what the frame's template is given.
+// body is the data of the frame's template.
 type body struct {
 	*View
 	Schedulers, Namespaces []string

@@ -1,7 +1,7 @@
-// The board's script: themes, times that run, keys, and live updates. Every page works without it.
+// The board's script: themes, relative times, keys, and live updates. Every page works without it.
 'use strict';
 
-// Themes: as the system has it, unless one was chosen. This runs before the page is shown.
+// Themes: the system's, unless the user chose one. This runs before the page is shown.
 const root = document.documentElement;
 const themes = ['', 'light', 'dark'];
 function showTheme(theme) {
@@ -9,7 +9,7 @@ function showTheme(theme) {
   else delete root.dataset.theme;
 }
 function remembered(key) {
-  try { return localStorage.getItem(key) || ''; } catch { return ''; } // storage may be forbidden
+  try { return localStorage.getItem(key) || ''; } catch { return ''; } // storage can be forbidden
 }
 function remember(key, value) {
   try { localStorage.setItem(key, value); } catch { /* as above */ }
@@ -23,7 +23,7 @@ function nextTheme() {
   showTheme(next);
 }
 
-// Times: <time datetime data-time="since|until"> as a duration, which runs.
+// Times: <time datetime data-time="since|until"> as a duration, updated once a second.
 const units = [['d', 86400], ['h', 3600], ['min', 60], ['s', 1]];
 function duration(seconds) {
   for (let i = 0; i < units.length; i++) {
@@ -50,22 +50,22 @@ function runTimes(within) {
   for (const el of within.querySelectorAll('time[data-time]')) runTime(el, now);
 }
 
-// Live updates: a patch has elements that are new or have changed, and where they are (package fragment).
+// Live updates: a patch has new and changed elements and their places (package fragment).
 function elementOf(html) {
   const template = document.createElement('template');
   template.innerHTML = html;
   return template.content.firstElementChild;
 }
 
-// become makes an element like another, and touches only what differs: a browser lays out little then, and what
-// has the focus, is scrolled, opened or selected stays so.
+// become makes an element equal to another and changes only the differences: that saves layout, and keeps focus,
+// scroll positions, open details and selections.
 function become(old, el) {
   for (const { name, value } of el.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
   for (const { name } of [...old.attributes]) {
     const readers = name === 'open' && old.nodeName === 'DETAILS';
     if (!el.hasAttribute(name) && !readers) old.removeAttribute(name);
   }
-  if (old.hasAttribute('data-fragments')) return; // what is in it are fragments of their own
+  if (old.hasAttribute('data-fragments')) return; // it contains other fragments
   const olds = [...old.childNodes];
   const news = [...el.childNodes];
   let from = 0;
@@ -74,18 +74,18 @@ function become(old, el) {
   while (end > from && newEnd > from && olds[end - 1].isEqualNode(news[newEnd - 1])) [end, newEnd] = [end - 1, newEnd - 1];
   becomeNodes(old, olds.slice(from, end), news.slice(from, newEnd), olds[end] || null);
 }
-// becomeNodes makes some of a box's nodes, those before the node after, like others.
+// becomeNodes makes the nodes of a box before the node after equal to others.
 function becomeNodes(box, olds, news, after) {
   const known = new Map(olds.map((old) => [keyOf(old), old]));
   const wanted = new Set(news.map(keyOf));
   known.delete('');
   wanted.delete('');
   const taken = new Set();
-  let at = 0; // of olds; those before it are where they belong, or gone
+  let at = 0; // of olds; those before it are in place, or removed
   for (const node of news) {
     const key = keyOf(node);
     const stands = (old) => old.nodeName === node.nodeName && keyOf(old) === key;
-    for (; at < olds.length; at++) { // over what is not needed any more
+    for (; at < olds.length; at++) { // skip removed nodes
       if (taken.has(olds[at])) continue;
       if (stands(olds[at]) || wanted.has(keyOf(olds[at]))) break;
       olds[at].remove();
@@ -103,14 +103,14 @@ function becomeNodes(box, olds, news, after) {
   }
   for (const old of olds.slice(at)) if (!taken.has(old)) old.remove();
 }
-// keyOf a node is by what it is known among its siblings again: its id, or the link of a line.
+// keyOf a node identifies it among its siblings: its id, or the link of a row.
 function keyOf(node) {
   if (node.nodeType !== Node.ELEMENT_NODE) return '';
   const link = !node.id && (node.nodeName === 'LI' || node.nodeName === 'TR') && node.querySelector('a[href]');
   return link ? link.getAttribute('href') : node.id;
 }
 
-// What moves loses the focus.
+// A moved element loses the focus.
 const focusable = 'a[href], button, input, summary, [tabindex]';
 function keepingFocus(change) {
   const holder = document.activeElement && document.activeElement.closest('[data-v]');
@@ -123,8 +123,8 @@ function keepingFocus(change) {
   if (again) again.focus({ preventScroll: true });
 }
 
-// A large patch is applied over several frames, so that a page that scrolls, or is typed into, goes on. A page that
-// is not seen has no frames, nor anything to lay out.
+// A large patch is applied over several frames, so that scrolling and typing are not blocked. A hidden page has no
+// frames and no layout.
 const frameShare = 8; // ms
 function nextFrame() {
   return new Promise((go) => {
@@ -154,7 +154,7 @@ function applyElement(id, html, made) {
   else if (old.nodeName === el.nodeName) become(old, el);
   else old.replaceWith(el);
 }
-// arrange what is there, and what was made, as a patch says.
+// arrange existing and new elements in the order of a patch.
 function arrange(patch, made) {
   const byId = (id) => document.getElementById(id);
   const orders = patch.order || {};
@@ -166,7 +166,7 @@ function arrange(patch, made) {
   }
   for (const el of (patch.gone || []).map(byId)) {
     if (!el) continue;
-    if (el.nextSibling && el.nextSibling.nodeType === Node.TEXT_NODE) el.nextSibling.remove(); // the space behind it
+    if (el.nextSibling && el.nextSibling.nodeType === Node.TEXT_NODE) el.nextSibling.remove(); // the space after it
     el.remove();
   }
   const move = (box, id, next) => {
@@ -174,7 +174,7 @@ function arrange(patch, made) {
     if (el && (el.parentNode !== box || el.nextElementSibling !== next)) box.insertBefore(el, next);
     return el || next;
   };
-  const boxOf = (id) => { // which may be in an element that has no place yet
+  const boxOf = (id) => { // it can be in an element without a place
     const box = byId(id);
     return box || [...made.values()].map((el) => el.querySelector(`[id="${id}"]`)).find((found) => found);
   };
@@ -195,7 +195,7 @@ let retry = 0; // ms until the next attempt
 let timer = 0;
 let over = false;
 
-function say(text) { document.getElementById('connection').textContent = text; }
+function setStatus(text) { document.getElementById('connection').textContent = text; }
 function showProblem(problem, remedy = 'Reload') {
   const box = document.getElementById('problem');
   box.hidden = !problem;
@@ -207,8 +207,8 @@ function showProblem(problem, remedy = 'Reload') {
   again.textContent = remedy;
   box.append(' ', again);
 }
-// queue a patch behind those that are being applied. Once it is applied the page is in the state that it leads to;
-// where it cannot be, the next connection brings the whole page.
+// queue a patch after those that are being applied. Then the page has the patch's state; if it fails, the next
+// connection brings the complete page.
 let patches = Promise.resolve();
 function queue(patch, next) {
   patches = patches.then(() => applyPatch(patch)).then(() => { state = next; }, (error) => {
@@ -226,41 +226,41 @@ function connect() {
   source = new EventSource(url);
   source.addEventListener('hello', (e) => {
     retry = 0;
-    say('');
+    setStatus('');
     showProblem(null);
     const { build, reader } = JSON.parse(e.data);
     if (build !== meta('build')) showProblem({ title: 'There is a new version of this page' });
-    else if (reader !== meta('reader')) showProblem({ title: 'You have logged in anew since this page was loaded' });
+    else if (reader !== meta('reader')) showProblem({ title: 'You have logged in again since this page was loaded' });
   });
   source.addEventListener('patch', (e) => queue(JSON.parse(e.data), e.lastEventId));
-  source.addEventListener('problem', (e) => tell(JSON.parse(e.data)));
+  source.addEventListener('problem', (e) => report(JSON.parse(e.data)));
   source.onerror = () => {
-    // Always anew, with the state that is shown now: a browser by itself gives up on some answers.
+    // A new EventSource with the current state: a browser gives up on some answers.
     const refused = source.readyState === EventSource.CLOSED;
     disconnect();
     if (over) return;
     retry = Math.min(30000, Math.max(1000, retry * 2));
-    say('connecting…');
+    setStatus('connecting…');
     timer = setTimeout(connect, retry * (0.75 + Math.random() / 2));
     if (refused) askWhy(url);
   };
 }
-// tell a problem; one that does not pass ends the updates.
-function tell(problem) {
-  if (problem && problem.status === 401) showProblem({ title: 'You are logged out' }, 'Log in'); // who loads the page is asked
+// report shows a problem; a permanent one ends the updates.
+function report(problem) {
+  if (problem && problem.status === 401) showProblem({ title: 'You are logged out' }, 'Log in'); // loading the page leads to the login
   else showProblem(problem);
   if (!problem || ![401, 403, 404, 410, 422].includes(problem.status)) return;
   over = true;
-  say('');
+  setStatus('');
   disconnect();
   if (problem.status === 401 || problem.status === 403) queue({ all: true }, '');
 }
-// askWhy a stream was refused: an EventSource does not say.
+// askWhy fetches the error of a refused stream: an EventSource does not have it.
 async function askWhy(url) {
   const ended = new AbortController();
   try {
     const answer = await fetch(url, { headers: { Accept: 'text/event-stream' }, signal: ended.signal });
-    if (!answer.ok) tell(await answer.json());
+    if (!answer.ok) report(await answer.json());
   } catch { /* the next attempt finds out */ } finally { ended.abort(); }
 }
 function disconnect() {
@@ -308,11 +308,11 @@ document.addEventListener('DOMContentLoaded', () => {
     if (button.dataset.action === 'theme') nextTheme();
     if (button.dataset.action === 'help') document.getElementById('help').showModal();
   });
-  document.addEventListener('submit', (e) => { // links that are shared are short
+  document.addEventListener('submit', (e) => { // keeps shared links short
     if (e.target.method !== 'get') return;
     for (const field of e.target.elements) if (field.name && !field.value) field.disabled = true;
   });
-  addEventListener('pageshow', (e) => { // back from where the form led to
+  addEventListener('pageshow', (e) => { // the user navigated back to the form
     if (e.persisted) for (const field of document.querySelectorAll('form[method=get] :disabled')) field.disabled = false;
   });
   if (!document.body.dataset.live || !window.EventSource) return;
@@ -320,7 +320,7 @@ document.addEventListener('DOMContentLoaded', () => {
   connect();
   document.addEventListener('visibilitychange', () => {
     clearTimeout(timer);
-    if (document.hidden) timer = setTimeout(disconnect, 60000); // a browser has few connections for all its tabs
+    if (document.hidden) timer = setTimeout(disconnect, 60000); // browsers limit the connections of all tabs
     else { runTimes(document); connect(); }
   });
   addEventListener('pagehide', disconnect);

@@ -1,5 +1,5 @@
-// Package fragmenttest checks, for tests, what every fragment of the board promises: it is one element, and
-// nothing in it needs what the board's content security policy forbids.
+// Package fragmenttest checks, for tests, the rules for all fragments of the board: a fragment is one
+// element, and conforms to the board's content security policy.
 package fragmenttest
 
 import (
@@ -14,8 +14,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/fragment"
 )
 
-// Check that fragments can be those of one page: each is exactly one element as a browser parses it, no two
-// have the same id, also of elements within, and none has a script, a style or a handler of events in it.
+// Check verifies fragments of one page: each is exactly one element as a browser parses it, ids are unique,
+// also of inner elements, and none has a script, a style or an event handler.
 func Check(t testing.TB, all []fragment.Fragment) {
 	t.Helper()
 	if err := fragment.Check(all); err != nil {
@@ -29,7 +29,7 @@ func Check(t testing.TB, all []fragment.Fragment) {
 	}
 }
 
-// problems of a fragment. Ids that were seen in others are given, and those of this one are added.
+// problems of a fragment. seen has the ids of other fragments; those of this one are added.
 func problems(f fragment.Fragment, seen map[string]string) []string {
 	nodes, err := html.ParseFragment(strings.NewReader(string(f.HTML)), contextOf(string(f.HTML)))
 	switch {
@@ -51,8 +51,8 @@ func problems(f fragment.Fragment, seen map[string]string) []string {
 	return append(all, inline(nodes[0])...)
 }
 
-// Document checks a whole page for what the content security policy forbids, and for ids that are there
-// twice. Scripts and styles that are files are allowed.
+// Document checks a complete page for violations of the content security policy and duplicate ids. Script and
+// style files are allowed.
 func Document(t testing.TB, page string) *html.Node {
 	t.Helper()
 	root, err := html.Parse(strings.NewReader(page))
@@ -77,7 +77,7 @@ func Document(t testing.TB, page string) *html.Node {
 	return root
 }
 
-// inline is what a strict content security policy forbids of an element.
+// inline returns what a strict content security policy forbids in an element.
 func inline(n *html.Node) []string {
 	if n.Type != html.ElementNode {
 		return nil
@@ -107,7 +107,7 @@ func attribute(n *html.Node, key string) string {
 	return ""
 }
 
-// contextOf is the element that a browser would parse a fragment in: parts of tables are dropped elsewhere.
+// contextOf returns the element in which a browser parses a fragment: it drops parts of tables elsewhere.
 func contextOf(fragment string) *html.Node {
 	name, _, _ := strings.Cut(strings.TrimPrefix(fragment, "<"), " ")
 	in := map[string]atom.Atom{

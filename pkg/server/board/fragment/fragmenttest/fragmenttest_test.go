@@ -7,7 +7,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/fragment"
 )
 
-// TestProblemsAreFound shows that the check can fail.
+// TestProblemsAreFound: the check can fail.
 func TestProblemsAreFound(t *testing.T) {
 	for html, problem := range map[string]bool{
 		`<tr id="a"><td>1</td></tr>`:                                false,
