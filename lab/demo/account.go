@@ -15,11 +15,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// tokenLasts is how long the server's token does. Who prints another link renews it.
+// tokenLasts is the lifetime of the server's token. Board renews it.
 const tokenLasts = 30 * 24 * time.Hour
 
-// accountFiles make the server's account, with the rights that it has everywhere: it acts for nobody as an
-// administrator of the cluster.
+// accountFiles create the server's account with its usual rights. It is no administrator of the cluster.
 func accountFiles() []string {
 	return []string{
 		"deploy/operator/namespace.yaml", "deploy/server/service_account.yaml", "deploy/server/role.yaml",

@@ -10,12 +10,12 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster/filelock"
 )
 
-// Board starts the server that a demo has configured beside the cluster anew, and returns a fresh link that
-// logs a browser in. Who has logged in before stays logged in.
+// Board restarts the server that a demo has configured for the cluster, and returns a new link that logs a
+// browser in. Existing logins stay valid.
 func Board(ctx context.Context, cluster *localcluster.Cluster, binary string) (string, error) {
 	lock, err := filelock.Try(demoLock(cluster))
 	if errors.Is(err, filelock.ErrLocked) {
-		return "", errors.New("a demo is being played on this cluster: its link is in what it has printed")
+		return "", errors.New("a demo runs on this cluster: use the link that it printed")
 	}
 	if err != nil {
 		return "", fmt.Errorf("keeping demos off the cluster: %w", err)

@@ -8,9 +8,10 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-const claimSaved = "second saved before it made room, and lost nothing"
+const claimSaved = "second saved before it yielded, and lost nothing"
 
-// brokered is the story where the operator has second make room; how it ends, and with which loss.
+// brokered is the story in which the operator preempts second; ending plays its end, lost is its loss in
+// steps.
 func brokered(lost int64, ending func(*historyBuilder)) map[string]func(*historyBuilder) {
 	return map[string]func(*historyBuilder){
 		"the scheduler picks four": nil,
@@ -34,47 +35,46 @@ func brokered(lost int64, ending func(*historyBuilder)) map[string]func(*history
 	}
 }
 
-// saves what it has trained, and leaves.
+// saves has second save its progress and exit.
 func saves(t *historyBuilder) {
 	t.job(second, func(j *JobState) { j.Progress, j.Latest = &Progress{1, 190, 1000}, saved(1, 190) })
 	t.each(second, 1, 0, 6, succeeded)
 }
 
-func TestTheStoryOfTheOperator(t *testing.T) {
-	asked := 0
+func TestVerdictOfBrokeredStory(t *testing.T) {
+	found := 0
 	for _, f := range Verdict(storyHistory(brokered(0, saves)), true) {
 		if !f.Held {
 			t.Errorf("%s: %s", f.Claim, f.Detail)
 		}
 		switch f.Claim {
 		case claimPreempted:
-			if !strings.HasPrefix(f.Detail, "the operator asked for all its places back, its 6 ranks saved step 190") {
+			if !strings.HasPrefix(f.Detail, "the operator preempted it as a unit, its 6 ranks saved step 190") {
 				t.Errorf("%q", f.Detail)
 			}
 		case claimSaved:
-			asked++
-			if f.Detail != "its last checkpoint was step 160; asked, it saved step 190, and 0 steps are lost" {
+			found++
+			if f.Detail != "its last checkpoint was step 160; on request it saved step 190, and it lost 0 steps" {
 				t.Errorf("%q", f.Detail)
 			}
 		}
 	}
-	if asked != 1 {
-		t.Errorf("%d findings say whether it saved", asked)
+	if found != 1 {
+		t.Errorf("%d findings for the claim that it saved, want 1", found)
 	}
 }
 
-// TestSavedFirst: whatever else happened, the claim notices.
 func TestSavedFirst(t *testing.T) {
 	for name, test := range map[string]struct {
 		instead map[string]func(*historyBuilder)
 		want    string
 	}{
-		"the scheduler took ranks": {nil, "the operator did not ask it to make room"},
+		"the scheduler took ranks": {nil, "the operator did not preempt it"},
 		"it was ended without a save": {
 			brokered(20, func(t *historyBuilder) { t.each(second, 1, 0, 6, terminates, gone) }),
-			"it saved nothing more once it was asked",
+			"it saved nothing after the operator's request",
 		},
-		"it lost steps all the same": {brokered(3, saves), "it lost 3 steps all the same"},
+		"it lost steps although it saved": {brokered(3, saves), "it lost 3 steps although it saved"},
 	} {
 		findings := Verdict(storyHistory(test.instead), true)
 		i := slices.IndexFunc(findings, func(f Finding) bool { return f.Claim == claimSaved })
@@ -95,8 +95,8 @@ func TestPreemptionBy(t *testing.T) {
 		{"volcano", ByScheduler, false, ""},
 		{"native", ByOperator, true, ""},
 		{"kueue", "", false, ""},
-		{"kueue", ByOperator, false, "on volcano, native, coscheduling, and not on kueue"},
-		{"native", "nobody", true, "known are operator and scheduler"},
+		{"kueue", ByOperator, false, "works with volcano, native, coscheduling, not with kueue"},
+		{"native", "unknown", true, "known are operator and scheduler"},
 	} {
 		o := Options{Scheduler: test.scheduler, Preemption: test.by}
 		err := o.validatePreemption()

@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// Finding says whether one claim held.
+// Finding is the result of one claim.
 type Finding struct {
 	Claim string
 	Held  bool
@@ -13,7 +13,7 @@ type Finding struct {
 }
 
 // claim is a statement about a history. check returns the detail that supports it, or an error that
-// contradicts it or says why it was not shown.
+// contradicts it or explains why it was not shown.
 type claim struct {
 	text  string
 	check func(History) (detail string, err error)

@@ -20,7 +20,7 @@ func countersRight(h History) (string, error) {
 		got := state.Jobs[name]
 		if got.Attempt != want.Attempt || got.Preemptions != want.Preemptions || got.Restarts != 0 {
 			wrong = append(wrong,
-				fmt.Sprintf("%s ended with attempt %d, preemptions %d, restarts %d; %d, %d, 0 are right",
+				fmt.Sprintf("%s ended with attempt %d, preemptions %d, restarts %d; want %d, %d, 0",
 					name, got.Attempt, got.Preemptions, got.Restarts, want.Attempt, want.Preemptions))
 		}
 	}

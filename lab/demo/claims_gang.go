@@ -61,8 +61,8 @@ func allOrNothing(h History) (string, error) {
 	return fmt.Sprintf("%d starts, each with all ranks", len(most)), nil
 }
 
-// secondWaitedWhole checks that second waited while GPUs for some of its ranks were free, and that none was
-// bound before all of them fitted.
+// secondWaitedWhole checks that second waited while GPUs for some of its ranks were free, and that no rank
+// was bound before all ranks fit.
 func secondWaitedWhole(h History) (string, error) {
 	a := attempt{second, 1}
 	bound, free, was := false, int64(0), false
@@ -83,8 +83,8 @@ func secondWaitedWhole(h History) (string, error) {
 	case err != nil:
 		return "", err
 	case free == 0:
-		return "", notShown("it was never seen judged and queued while GPUs for a part of it were free; " +
-			"is the machine very busy? Play it again")
+		return "", notShown("it was never seen rejected and queued while GPUs for a part of it were free; " +
+			"the machine may be busy: play the demo again")
 	case !bound:
 		return "", notShown("it never started")
 	}
@@ -92,8 +92,8 @@ func secondWaitedWhole(h History) (string, error) {
 }
 
 // couldStartInPart reports whether the scheduler has tried the waiting gang and GPUs for some of its ranks
-// are free. It counts only while first runs whole: GPUs are also free for a moment between the ends of
-// first's ranks.
+// are free. It requires that all ranks of first run, because the ranks of first do not free their GPUs all at
+// once.
 func couldStartInPart(state *ClusterState, a attempt) bool {
 	job, blocking := state.Jobs[a.job], attempt{first, 1}
 	judged := job.foundNoCapacity() ||
@@ -105,7 +105,7 @@ func couldStartInPart(state *ClusterState, a attempt) bool {
 		free*job.Ranks >= job.GPUs
 }
 
-// fitsWhole checks a record that binds a rank: the gang's other ranks must have fitted too.
+// fitsWhole checks that all ranks of the gang fit when a record binds one of them.
 func fitsWhole(state *ClusterState, r Record, a attempt, bound *bool) error {
 	if r.Pod == nil || !a.has(*r.Pod) || !r.Pod.HoldsGPUs() {
 		return nil
@@ -119,8 +119,8 @@ func fitsWhole(state *ClusterState, r Record, a attempt, bound *bool) error {
 	return nil
 }
 
-// secondSaidWhy checks that the status of the waiting job named the lack of capacity.
-func secondSaidWhy(h History) (string, error) {
+// secondReportedWhy checks that the status of the waiting job named the lack of capacity.
+func secondReportedWhy(h History) (string, error) {
 	message := ""
 	_ = h.each(func(state *ClusterState, r Record) error {
 		j := r.Job
@@ -130,13 +130,12 @@ func secondSaidWhy(h History) (string, error) {
 		return nil
 	})
 	if message == "" {
-		return "", errors.New("no status of it had a reason that names the lack of room, with a message")
+		return "", errors.New("its status never had a reason for the lack of capacity, with a message")
 	}
 	return message, nil
 }
 
-// attemptsApart checks that no pod of a later attempt existed beside one of an earlier attempt that had not
-// ended.
+// attemptsApart checks that no pod of an attempt was created before all pods of earlier attempts had ended.
 func attemptsApart(h History) (string, error) {
 	again := 0
 	seen := map[string]bool{}
@@ -151,7 +150,7 @@ func attemptsApart(h History) (string, error) {
 		for _, old := range state.sorted(func(p PodState) bool {
 			return p.Job == r.Pod.Job && p.Attempt < r.Pod.Attempt && !p.Ended()
 		}) {
-			return fmt.Errorf("%s of attempt %d was created while %s of attempt %d was there", r.Pod.Name,
+			return fmt.Errorf("%s of attempt %d was created before %s of attempt %d had ended", r.Pod.Name,
 				r.Pod.Attempt, old.Name, old.Attempt)
 		}
 		return nil
@@ -159,13 +158,14 @@ func attemptsApart(h History) (string, error) {
 	if err == nil && again == 0 {
 		err = notShown("there was no second attempt")
 	}
-	return fmt.Sprintf("%d ranks of a second attempt came after the last of the first had gone", again), err
+	return fmt.Sprintf("%d ranks of a second attempt were created after all ranks of the first had "+
+		"ended", again), err
 }
 
-// runningIsWhole checks that a job says Running only once each of its ranks has run.
+// runningIsWhole checks that a job reports Running only after each of its ranks has run.
 func runningIsWhole(h History) (string, error) {
 	ran := map[attempt]map[string]bool{}
-	said := map[attempt]bool{}
+	reported := map[attempt]bool{}
 	err := h.each(func(state *ClusterState, r Record) error {
 		if p := r.Pod; p != nil && p.Phase == corev1.PodRunning {
 			a := attempt{p.Job, p.Attempt}
@@ -179,14 +179,14 @@ func runningIsWhole(h History) (string, error) {
 			return nil
 		}
 		a := attempt{j.Name, j.Attempt}
-		if n := int64(len(ran[a])); !said[a] && n < j.Ranks {
-			return fmt.Errorf("%s said Running when %d of %d ranks ran", a, n, j.Ranks)
+		if n := int64(len(ran[a])); !reported[a] && n < j.Ranks {
+			return fmt.Errorf("%s reported Running when %d of %d ranks ran", a, n, j.Ranks)
 		}
-		said[a] = true
+		reported[a] = true
 		return nil
 	})
-	if err == nil && len(said) == 0 {
-		err = notShown("no job said Running")
+	if err == nil && len(reported) == 0 {
+		err = notShown("no job reported Running")
 	}
-	return fmt.Sprintf("%d times, each with all ranks", len(said)), err
+	return fmt.Sprintf("%d times, each with all ranks", len(reported)), err
 }

@@ -11,17 +11,17 @@ import (
 )
 
 // releaseWithin bounds how long a preempted gang may keep GPUs: a pod's default grace period, and as much
-// again for a slow machine. It is there to catch gangs that keep them forever.
+// again for a slow machine.
 const releaseWithin = time.Minute
 
-// preemption is how a history says that the victim ended.
+// preemption is what a history shows of the victim's preemption.
 type preemption struct {
-	// ranks is how many held GPUs when the scheduler picked the first of them.
+	// ranks is the number of ranks that held GPUs when the scheduler picked the first of them.
 	ranks int64
-	// picked are the ranks that the scheduler picked, by UID. The operator is to end the others.
+	// picked has the UIDs of the ranks that the scheduler picked. The operator must end the others.
 	picked map[string]bool
-	// evicted: the scheduler picked no rank, and the whole gang's places were asked for; brokered: by the
-	// operator.
+	// evicted: the gang was preempted as a unit, by the operator if brokered is true, otherwise by the
+	// scheduler.
 	evicted, brokered bool
 	began             time.Time
 	// released is when the last GPU came back, zero if never.
@@ -78,13 +78,13 @@ func findPreemption(h History) preemption {
 	return p
 }
 
-// preemptedWhole checks that once the scheduler had picked the first rank, every rank gave its GPUs back,
-// picked or not, and that urgent ran in their place.
+// preemptedWhole checks that all ranks released their GPUs after the scheduler picked the first one, and that
+// urgent ran in their place.
 func preemptedWhole(h History) (string, error) {
 	p := findPreemption(h)
 	if !p.evicted && len(p.picked) == 0 {
 		return "", notShown("the scheduler picked no rank of it (condition DisruptionTarget), " +
-			"nor did anybody ask for the whole gang's places")
+			"and the gang was not preempted as a unit")
 	}
 	if want := h.end().Jobs[second].Ranks; p.ranks < want {
 		return "", notShown("only %d of its %d ranks held GPUs when the first was picked", p.ranks, want)
@@ -94,11 +94,11 @@ func preemptedWhole(h History) (string, error) {
 		return "", fmt.Errorf("%s kept its GPUs until it ended by itself", p.outlived)
 	}
 	if p.released.IsZero() {
-		return "", fmt.Errorf("ranks that the scheduler did not pick (it picked %d of %d) hold %d GPUs to the end",
+		return "", fmt.Errorf("ranks that the scheduler did not pick (it picked %d of %d) hold %d GPUs at the end",
 			len(p.picked), p.ranks, p.left)
 	}
 	if took := p.released.Sub(p.began); took > releaseWithin {
-		return "", fmt.Errorf("its last GPU came back %s after the first rank was picked; %s is allowed",
+		return "", fmt.Errorf("it released its last GPU %s after the first rank was picked, later than %s",
 			seconds(took), seconds(releaseWithin))
 	}
 	if !p.replaced {
@@ -106,11 +106,11 @@ func preemptedWhole(h History) (string, error) {
 	}
 	others := p.ranks - int64(len(p.picked))
 	if saved != nil {
-		return fmt.Sprintf("%s asked for all its places back, its %d ranks saved step %d and left", p.asker(),
+		return fmt.Sprintf("%s preempted it as a unit, its %d ranks saved step %d and left", p.preemptor(),
 			p.ranks, saved.Step), nil
 	}
 	if p.evicted && len(p.picked) == 0 {
-		return fmt.Sprintf("%s asked for all its places back, the operator ended its %d ranks", p.asker(),
+		return fmt.Sprintf("%s preempted it as a unit, the operator ended its %d ranks", p.preemptor(),
 			p.ranks), nil
 	}
 	if others == 0 {
@@ -120,37 +120,38 @@ func preemptedWhole(h History) (string, error) {
 		len(p.picked), p.ranks, others), nil
 }
 
-func (p preemption) asker() string {
+// preemptor returns who preempted the gang as a unit.
+func (p preemption) preemptor() string {
 	if p.brokered {
 		return "the operator"
 	}
 	return "the scheduler"
 }
 
-// savedFirst checks that the operator had the gang save what it had trained before its ranks were ended.
+// savedFirst checks that the gang saved its progress on the operator's request before its ranks were stopped.
 func savedFirst(h History) (string, error) {
 	p, r := findPreemption(h), findResumption(h)
 	saved := p.savedAndLeft(h)
 	switch {
 	case !p.brokered:
-		return "", errors.New("the operator did not ask it to make room")
+		return "", errors.New("the operator did not preempt it")
 	case saved == nil:
-		return "", errors.New("it saved nothing more once it was asked")
+		return "", errors.New("it saved nothing after the operator's request")
 	case p.known != nil && r.trained <= p.known.Step:
 		return "", notShown("it had trained nothing since its last checkpoint")
 	case r.work.LostSteps > 0:
-		return "", fmt.Errorf("it lost %d steps all the same", r.work.LostSteps)
+		return "", fmt.Errorf("it lost %d steps although it saved", r.work.LostSteps)
 	}
 	before := "none"
 	if p.known != nil {
 		before = fmt.Sprintf("step %d", p.known.Step)
 	}
-	return fmt.Sprintf("its last checkpoint was %s; asked, it saved step %d, and 0 steps are lost", before,
+	return fmt.Sprintf("its last checkpoint was %s; on request it saved step %d, and it lost 0 steps", before,
 		saved.Step), nil
 }
 
-// savedAndLeft is what the gang saved, in the middle of its training, when its places were asked for; nil
-// if it saved nothing. A rank of it that ends with code 0 has left as it was told, and not trained on.
+// savedAndLeft returns the checkpoint that the gang saved, in the middle of its training, after it was
+// preempted as a unit; nil if it saved none. A rank of such a gang that exits 0 has stopped on request.
 func (p preemption) savedAndLeft(h History) *Point {
 	r := findResumption(h)
 	if !p.evicted || r.commit == nil || r.commit.Step >= r.total || p.known != nil && *p.known == *r.commit {
@@ -159,12 +160,11 @@ func (p preemption) savedAndLeft(h History) *Point {
 	return r.commit
 }
 
-// stoppedSayingRunning checks that the status of a running gang that loses a rank does not go on saying
-// Running.
-func stoppedSayingRunning(h History) (string, error) {
+// stoppedReportingRunning checks that the status of a running gang that loses a rank stops being Running.
+func stoppedReportingRunning(h History) (string, error) {
 	a := victim()
-	var lost, told time.Time
-	first := false // it stopped saying Running before it lost a rank
+	var lost, reported time.Time
+	first := false // it stopped reporting Running before it lost a rank
 	err := h.each(func(state *ClusterState, r Record) error {
 		job := state.Jobs[second]
 		first = first || lost.IsZero() && job.Attempt == a.number && job.Evicted &&
@@ -174,11 +174,11 @@ func stoppedSayingRunning(h History) (string, error) {
 			lost.IsZero() {
 			lost = r.Time
 		}
-		if !lost.IsZero() && told.IsZero() && !stale {
-			told = r.Time
+		if !lost.IsZero() && reported.IsZero() && !stale {
+			reported = r.Time
 		}
-		if !lost.IsZero() && told.IsZero() && state.Jobs[urgent].Phase == v1alpha1.PhaseRunning {
-			return fmt.Errorf("%s ran already, and %s still said Running with ranks lost", urgent, second)
+		if !lost.IsZero() && reported.IsZero() && state.Jobs[urgent].Phase == v1alpha1.PhaseRunning {
+			return fmt.Errorf("%s ran already, and %s still reported Running with ranks lost", urgent, second)
 		}
 		return nil
 	})
@@ -186,16 +186,16 @@ func stoppedSayingRunning(h History) (string, error) {
 	case err != nil:
 		return "", err
 	case lost.IsZero() && first:
-		return "it said Draining before its first rank was ended", nil
+		return "it reported Draining before its first rank was stopped", nil
 	case lost.IsZero():
-		return "", notShown("it lost no rank while it said Running")
-	case told.IsZero():
-		return "", fmt.Errorf("it lost a rank and said Running to the end")
-	case told.Sub(lost) > releaseWithin:
-		return "", fmt.Errorf("it lost a rank and said Running for %s more", seconds(told.Sub(lost)))
+		return "", notShown("it lost no rank while it reported Running")
+	case reported.IsZero():
+		return "", fmt.Errorf("it lost a rank and reported Running to the end")
+	case reported.Sub(lost) > releaseWithin:
+		return "", fmt.Errorf("it lost a rank and reported Running for %s more", seconds(reported.Sub(lost)))
 	}
-	return fmt.Sprintf("%s after the first rank was lost", seconds(told.Sub(lost))), nil
+	return fmt.Sprintf("%s after the first rank was lost", seconds(reported.Sub(lost))), nil
 }
 
-// endedByItself reports whether the rank had finished its work.
+// endedByItself reports whether the rank succeeded.
 func endedByItself(p PodState) bool { return p.Phase == corev1.PodSucceeded }

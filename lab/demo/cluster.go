@@ -30,8 +30,8 @@ type demoCluster struct {
 	found bool
 }
 
-// get returns the cluster. It replaces a cluster that runs without the scheduler if an earlier demo left
-// it, and refuses it otherwise.
+// get returns the cluster. If a cluster runs without the scheduler, get replaces one of an earlier demo and
+// returns an error for any other.
 func (s clusterSource) get(ctx context.Context) (demoCluster, error) {
 	c, err := s.bringUp(ctx)
 	if err != nil || !c.found {
@@ -45,7 +45,7 @@ func (s clusterSource) get(ctx context.Context) (demoCluster, error) {
 		fmt.Fprintf(s.progress, "The cluster in %s is up; the demo uses it.\n", shortPath(c.Dir()))
 		return c, nil
 	case c.Creator() != clusterCreator:
-		err := fmt.Errorf("the cluster in %s, which no demo brought up, runs without scheduler %s%s",
+		err := fmt.Errorf("the cluster in %s, which no demo created, runs without scheduler %s%s",
 			shortPath(c.Dir()), s.scheduler, remedies(c.Dir(), s.scheduler))
 		return demoCluster{}, errors.Join(err, c.lock.Close())
 	}
@@ -66,8 +66,8 @@ func (s clusterSource) bringUp(ctx context.Context) (demoCluster, error) {
 	return demoCluster{cluster, lock, found}, nil
 }
 
-// replace ends a cluster that an earlier demo left, and brings another up. The lock is held until the end:
-// no other demo can be playing on it.
+// replace stops the cluster of an earlier demo and creates another. It holds the lock throughout, so that no
+// other demo plays on it.
 func (s clusterSource) replace(ctx context.Context, old demoCluster) (demoCluster, error) {
 	defer old.lock.Close()
 	fmt.Fprintf(s.progress,

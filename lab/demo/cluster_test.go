@@ -32,7 +32,7 @@ func fakeCluster(t *testing.T, dir, creator string) *localcluster.Cluster {
 	return cluster
 }
 
-func TestTheClusterOfADemo(t *testing.T) {
+func TestGetCluster(t *testing.T) {
 	refused := errors.New("no connection")
 	cases := map[string]struct {
 		reason  string
@@ -62,7 +62,7 @@ func TestTheClusterOfADemo(t *testing.T) {
 		},
 		"one of up lacks the scheduler": {
 			reason: "it is never touched", up: true, creator: "up",
-			wantError: []string{"no demo brought up", "without scheduler kueue", "bin/localcluster down --dir "},
+			wantError: []string{"no demo created", "without scheduler kueue", "bin/localcluster down --dir "},
 		},
 		"one of unknown origin lacks the scheduler": {
 			reason: "an older program brought it up, perhaps by up", up: true,
@@ -122,8 +122,8 @@ func TestTheClusterOfADemo(t *testing.T) {
 	}
 }
 
-// A demo that plays on the cluster is not disturbed, also where the cluster could be replaced.
-func TestAnotherDemoPlays(t *testing.T) {
+// A demo must not replace a cluster on which another demo plays.
+func TestGetWhileAnotherDemoPlays(t *testing.T) {
 	cluster := fakeCluster(t, filepath.Join(t.TempDir(), "cluster"), clusterCreator)
 	lock, err := filelock.Try(filepath.Join(cluster.LogDir(), "demo.lock"))
 	if err != nil {
@@ -140,7 +140,7 @@ func TestAnotherDemoPlays(t *testing.T) {
 }
 
 // The first run builds what its story needs: the components of one scheduler.
-func TestAStoryAsksForItsOwnScheduler(t *testing.T) {
+func TestClusterOptionsHaveOneScheduler(t *testing.T) {
 	for scheduler := range schedulerKinds() {
 		o := Options{Scheduler: scheduler}.cluster("root")
 		if len(o.Schedulers) != 1 || o.Schedulers[0] != scheduler || o.Creator != clusterCreator {

@@ -6,14 +6,15 @@ import (
 	"slices"
 )
 
-// ClusterState is what a number of records say of the cluster: its jobs, pods and nodes.
+// ClusterState is the state of the cluster after a number of records: its jobs, pods and nodes.
 type ClusterState struct {
 	Jobs map[string]JobState
 	// Pods by UID: the next attempt of a rank has the same name.
 	Pods  map[string]PodState
 	Nodes map[string]NodeState
 
-	// newest revision by object: records may come unsorted, and an older one must not undo a newer.
+	// newest revision by object. Records can arrive unsorted, and an older one must not overwrite a newer
+	// one.
 	newest map[string]uint64
 }
 
@@ -28,16 +29,16 @@ func NewClusterState() *ClusterState {
 // Apply brings the state up to date with one record.
 func (s *ClusterState) Apply(r Record) {
 	switch {
-	case r.Job != nil && s.isNews("job/"+r.Job.Name, r.Revision):
+	case r.Job != nil && s.isNewer("job/"+r.Job.Name, r.Revision):
 		put(s.Jobs, r.Job.Name, *r.Job, r.Job.Deleted)
-	case r.Pod != nil && s.isNews("pod/"+r.Pod.UID, r.Revision):
+	case r.Pod != nil && s.isNewer("pod/"+r.Pod.UID, r.Revision):
 		put(s.Pods, r.Pod.UID, *r.Pod, r.Pod.Deleted)
-	case r.Node != nil && s.isNews("node/"+r.Node.Name, r.Revision):
+	case r.Node != nil && s.isNewer("node/"+r.Node.Name, r.Revision):
 		put(s.Nodes, r.Node.Name, *r.Node, r.Node.Deleted)
 	}
 }
 
-func (s *ClusterState) isNews(key string, revision uint64) bool {
+func (s *ClusterState) isNewer(key string, revision uint64) bool {
 	if s.newest[key] > revision {
 		return false
 	}

@@ -23,8 +23,7 @@ func (s *session) conclude(p *player) error {
 	return nil
 }
 
-// countWrites counts the operator's writes by job. It is nil without an audit log: a cluster that was up
-// before may have none.
+// countWrites counts the operator's writes by job. It returns nil for a cluster without an audit log.
 func (s *session) countWrites(since time.Time) map[string]int {
 	path := s.cluster.AuditLog()
 	if path == "" {
@@ -37,13 +36,13 @@ func (s *session) countWrites(since time.Time) map[string]int {
 	defer log.Close()
 	writes, err := operatorWrites(log, Namespace, since, jobNames())
 	if err != nil {
-		fmt.Fprintln(s.Progress, "The operator's writes were not counted:", err)
+		fmt.Fprintln(s.Progress, "Counting the operator's writes failed:", err)
 		return nil
 	}
 	return writes
 }
 
-// explain says where the story stopped: it prints the jobs, and adds the operator's log to the error.
+// explain prints the jobs at the time when the story stopped, and adds the operator's log to the error.
 func (s *session) explain(p *player, err error) error {
 	for _, name := range jobNames() {
 		if j, ok := p.frame.state.Jobs[name]; ok {
@@ -55,18 +54,18 @@ func (s *session) explain(p *player, err error) error {
 	return s.operator.withLog(err)
 }
 
-// leave ends the processes and the demo's own cluster if asked to, or says what keeps running and how to go
-// on.
+// leave stops the processes and the demo's own cluster if Down is set, otherwise prints what keeps running
+// and the next steps.
 func (s *session) leave(ctx context.Context, found bool, failure error) error {
 	if !s.Down {
-		s.tellNextSteps()
+		s.printNextSteps()
 		return nil
 	}
 	if failure != nil {
-		fmt.Fprintf(s.Progress, "The end of the operator's log, which goes with the cluster:\n%s\n",
+		fmt.Fprintf(s.Progress, "The end of the operator's log, which is deleted with the cluster:\n%s\n",
 			tail(s.operator.log(), logLines))
 	}
-	// Also after an interrupt: --down promises it.
+	// Also after an interrupt.
 	const within = 2 * time.Minute
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
 	defer cancel()
@@ -74,7 +73,7 @@ func (s *session) leave(ctx context.Context, found bool, failure error) error {
 		return err
 	}
 	if found {
-		fmt.Fprintln(s.Out, "Operator and server are stopped. The cluster was up before the demo and is left up.")
+		fmt.Fprintln(s.Out, "Operator and server are stopped. The cluster was up before the demo and stays up.")
 		return nil
 	}
 	if err := s.cluster.Down(ctx); err != nil {
@@ -84,7 +83,7 @@ func (s *session) leave(ctx context.Context, found bool, failure error) error {
 	return nil
 }
 
-func (s *session) tellNextSteps() {
+func (s *session) printNextSteps() {
 	if pid, err := s.operator.pid(); pid == 0 || err != nil {
 		fmt.Fprintln(s.Out, "\nThe cluster keeps running, without the operator:")
 	} else {
@@ -109,7 +108,7 @@ The cluster, the operator and the server keep running. Look around:
 		localcluster.DownCommand(s.cluster.Dir()))
 }
 
-// other is how to play the story on another scheduler.
+// other returns how to play the story on another scheduler.
 func (s *session) other() (what, command string) {
 	if s.Scheduler == localcluster.SchedulerVolcano {
 		return "without Volcano", "make demo SCHEDULER=" + localcluster.SchedulerNative

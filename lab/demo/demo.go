@@ -66,7 +66,7 @@ func (s *session) perform(ctx context.Context) error {
 	if err := s.prepare(ctx); err != nil {
 		return err
 	}
-	// Buffered, since nobody reads them before the story begins.
+	// Buffered, because the player reads them only once the story begins.
 	endings, failed := make(chan ending, 64), make(chan error, 4)
 	keepers := keepers{tasks: &tasks, endings: endings, failed: failed}
 	if err := s.startOperator(ctx, keepers); err != nil {

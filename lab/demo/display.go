@@ -15,7 +15,7 @@ type display interface {
 	act(frame, int)
 	// job is called when a job has changed.
 	job(s frame, before, after JobState)
-	// note says something that is not about a job.
+	// note shows a text that is not about a job.
 	note(s frame, text string)
 	// refresh redraws, so that the clocks advance.
 	refresh(frame)
@@ -23,8 +23,8 @@ type display interface {
 	close(frame)
 }
 
-// newDisplay is a live table on a terminal, otherwise lines. Without a terminal on standard input (a
-// background job, a pipe, CI) nobody is watching.
+// newDisplay returns a live table on a terminal, otherwise lines. Without a terminal on standard input (a
+// background job, a pipe, CI) it prints lines.
 func newDisplay(in, out *os.File) display {
 	if term.IsTerminal(int(out.Fd())) && term.IsTerminal(int(in.Fd())) && os.Getenv("TERM") != "dumb" {
 		return &liveTable{out: out, columns: func() int { return columnsOf(out) }}

@@ -8,12 +8,12 @@ import (
 type Figures struct {
 	Job     string
 	Attempt int32
-	// ToBound is from the attempt's queueing until all its ranks were bound; FitToBound from when its GPUs
-	// were free and it was queued. Negative if it never came to that.
+	// ToBound is the time from the attempt's queueing until all its ranks were bound, FitToBound the time
+	// since its GPUs were free. Negative if they were never bound.
 	ToBound, FitToBound time.Duration
-	// Ran is from then until its last rank gave its GPUs back; negative while it runs.
+	// Ran is the time from then until its last rank released its GPUs; negative while it runs.
 	Ran time.Duration
-	// Preempted is true when the scheduler picked a rank of it, or all its places were asked for.
+	// Preempted is true when the scheduler picked a rank of it, or it was preempted as a unit.
 	Preempted bool
 }
 

@@ -53,7 +53,7 @@ func TestRecords(t *testing.T) {
 				Name: "first", Ranks: 1, Phase: v1alpha1.PhaseDraining, Reason: "Preempted", Message: "all are ended",
 			}},
 		},
-		"a job that makes room": {
+		"a job that yields": {
 			watch.Modified,
 			&v1alpha1.TrainingJob{
 				ObjectMeta: metav1.ObjectMeta{Name: "first", ResourceVersion: "7"},
@@ -120,7 +120,7 @@ func TestRecords(t *testing.T) {
 				Disrupted: "PreemptionByScheduler", Terminating: true,
 			}},
 		},
-		"a rank without a place": {
+		"a rank without a node": {
 			watch.Added,
 			&corev1.Pod{
 				ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "u", ResourceVersion: "8"},
@@ -153,7 +153,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeRecordedIsAnError(t *testing.T) {
+func TestNewRecordErrors(t *testing.T) {
 	for name, object := range map[string]runtime.Object{
 		"another kind":  &corev1.Service{},
 		"not a version": &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "new"}},

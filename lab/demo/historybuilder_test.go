@@ -9,8 +9,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// historyBuilder makes histories: each change of an object is a record, with the next revision, a tenth of
-// a second later.
+// historyBuilder builds histories: each change of an object is a record with the next revision, 0.1 s later.
 type historyBuilder struct {
 	history  History
 	state    *ClusterState
@@ -74,7 +73,7 @@ func (t *historyBuilder) each(job string, attempt int32, from, to int, changes .
 	}
 }
 
-// bind binds a rank to the first node with room, as a scheduler does.
+// bind binds a rank to the first node with free GPUs.
 func (t *historyBuilder) bind(p *PodState) {
 	for _, name := range t.state.NodeNames() {
 		held := t.state.GPUsInUse(func(o PodState) bool { return o.Node == name })
@@ -108,7 +107,7 @@ func (t *historyBuilder) explains(job, message string) {
 	t.job(job, func(j *JobState) { j.Reason, j.Message = v1alpha1.ReasonUnschedulable, message })
 }
 
-// says what a trainer does of its training, whose 1000 steps are those of all attempts.
+// says reports progress of a trainer, whose 1000 steps count over all attempts.
 func (t *historyBuilder) says(job string, attempt int32, step int64) {
 	t.job(job, func(j *JobState) { j.Progress = &Progress{attempt, step, 1000} })
 }
@@ -118,7 +117,7 @@ func saved(attempt int32, step int64) *Point {
 	return &Point{URI: fmt.Sprintf("pvc://second-checkpoints/attempt-%d/step-%d", attempt, step), Step: step}
 }
 
-// returns to its queue, to resume from what it saved last.
+// returns puts the job back into its queue; it resumes from its last checkpoint.
 func returns(j *JobState) {
 	j.Phase, j.Attempt, j.Preemptions, j.Gang, j.Reason, j.Message = v1alpha1.PhaseQueued, 2, 1, "0/6", "", ""
 	j.ResumeFrom = j.Latest

@@ -14,7 +14,7 @@ func progress(j JobState) string {
 	return "-"
 }
 
-// training says how far a job is; "" for a job that reports no steps.
+// training describes the progress of a job; "" for a job that reports no steps.
 func training(j JobState) string {
 	if j.Progress == nil {
 		return ""
@@ -26,8 +26,7 @@ func training(j JobState) string {
 	return text
 }
 
-// resuming says where an attempt resumes and what was lost before; "" for one that starts from the
-// beginning.
+// resuming describes where an attempt resumes and what was lost; "" for one that starts from the beginning.
 func resuming(j JobState) string {
 	if j.ResumeFrom == nil {
 		return ""
@@ -35,8 +34,8 @@ func resuming(j JobState) string {
 	return fmt.Sprintf(", resumes at %d, %d steps lost", j.ResumeFrom.Step, j.Work.LostSteps)
 }
 
-// change is the line for what is new of a job, with the explanation of a reason below it; "" when nothing
-// is new. A checkpoint and the first progress of an attempt have lines of their own.
+// change returns the line for a change of a job, with the message below it; "" when nothing changed. A
+// checkpoint and the first progress of an attempt have lines of their own.
 func change(before, after JobState, elapsed time.Duration) string {
 	const detailRows = 2
 	same := before.Phase == after.Phase && before.Gang == after.Gang && before.Attempt == after.Attempt &&
@@ -46,7 +45,7 @@ func change(before, after JobState, elapsed time.Duration) string {
 	}
 	if same {
 		text := training(after)
-		if hasSpoken(before, after) {
+		if hasFirstProgress(before, after) {
 			text = fmt.Sprintf("step %d of %d", after.Progress.Step, after.Progress.Total) + resuming(after)
 		}
 		return wrap(fmt.Sprintf("%s  %-7s %-10s %-4s ", stamp(elapsed), after.Name, after.Phase, progress(after)),
@@ -69,15 +68,15 @@ func change(before, after JobState, elapsed time.Duration) string {
 // hasTrained reports whether there is a new checkpoint, or the first progress of an attempt.
 func hasTrained(before, after JobState) bool {
 	saved := after.Latest != nil && (before.Latest == nil || *before.Latest != *after.Latest)
-	return saved || hasSpoken(before, after)
+	return saved || hasFirstProgress(before, after)
 }
 
-// hasSpoken reports whether this is the first progress of an attempt.
-func hasSpoken(before, after JobState) bool {
+// hasFirstProgress reports whether this is the first progress of an attempt.
+func hasFirstProgress(before, after JobState) bool {
 	return after.Progress != nil && (before.Progress == nil || before.Progress.Attempt != after.Progress.Attempt)
 }
 
-// cost says what was lost.
+// cost describes what was lost.
 func (w Work) cost() string {
 	return fmt.Sprintf("%d steps, %d GPU-seconds; it ran again after %d s", w.LostSteps, w.LostGPUSeconds,
 		w.ResumeSeconds)

@@ -8,20 +8,20 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/config"
 )
 
-// operatorName is the operator's, as a process.
+// operatorName is the name of the operator's process.
 const operatorName = "operator"
 
-// operator is the operator beside a cluster.
+// operator is the operator that runs next to a cluster.
 type operator struct{ process }
 
-// newOperator has its files in a folder.
+// newOperator returns an operator with its files in a folder.
 func newOperator(folder, path string) operator { return operator{process{operatorName, folder, path}} }
 
 // certificates of the report server.
 func (o operator) certificates() string { return filepath.Join(o.folder, "reports") }
 
-// configure it. There is no leader election: after a killed operator, the next one would wait for its lease.
-// With brokered it has gangs of a lower priority make room, by the annotations of examples/demo.
+// configure writes the configuration. It has no leader election, because the successor of a killed operator
+// would wait for the lease. With brokered the operator preempts gangs, by the annotations of examples/demo.
 func (o operator) configure(scheduler string, brokered bool, healthAddress, reportAddress string) error {
 	c := config.Default()
 	c.LeaderElection.Enabled = false
@@ -33,7 +33,7 @@ func (o operator) configure(scheduler string, brokered bool, healthAddress, repo
 	}
 	// The local cluster serves it, and gangs that Kueue admits start whole.
 	c.Schedulers.Kueue.Binder = config.BinderNative
-	// It is never pulled: the simulated trainers play the agent too.
+	// The image is never pulled: the simulated trainers also act as the agent.
 	c.Agent.Image = "registry.example.com/agent:1"
 	c.Reports.BindAddress, c.Reports.URL = reportAddress, "https://"+reportAddress
 	folder, err := filepath.Abs(o.certificates())

@@ -27,7 +27,7 @@ func script(t *testing.T, text string) string {
 	return path
 }
 
-func TestAKilledOperatorIsStartedAgain(t *testing.T) {
+func TestKilledOperatorIsRestarted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	o := newOperator(t.TempDir(), script(t, "exec sleep 1000\n"))
 	started, ended := make(chan *exec.Cmd), make(chan error, 10)
@@ -49,7 +49,7 @@ func TestAKilledOperatorIsStartedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := <-ended; err == nil {
-		t.Error("it was killed, and no error was told")
+		t.Error("no error was reported after it was killed")
 	}
 	two := <-started
 	cancel()
@@ -68,7 +68,7 @@ func TestAKilledOperatorIsStartedAgain(t *testing.T) {
 	}
 }
 
-func TestAnOperatorThatEndsAgainAndAgainIsGivenUp(t *testing.T) {
+func TestSupervisorGivesUp(t *testing.T) {
 	o := newOperator(t.TempDir(), script(t, "echo no such scheduler\nexit 3\n"))
 	ends := 0
 	err := supervisor{
@@ -84,21 +84,21 @@ func TestAnOperatorThatEndsAgainAndAgainIsGivenUp(t *testing.T) {
 	}
 }
 
-// A pid file of before must not make a stranger the operator: pid 1 is nobody's to stop.
-func TestAStrangerIsNotStopped(t *testing.T) {
+// A stale pid file must not make another process, here pid 1, count as the operator.
+func TestStopIgnoresOtherProcesses(t *testing.T) {
 	o := newOperator(t.TempDir(), "")
 	if err := os.WriteFile(o.pidFile(), []byte("1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if pid, err := o.pid(); pid != 0 || err != nil {
-		t.Errorf("pid %d (%v) passes for the operator", pid, err)
+		t.Errorf("pid %d (%v) counts as the operator", pid, err)
 	}
 	if err := o.stop(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestAClusterWithoutOperator(t *testing.T) {
+func TestPidWithoutOperator(t *testing.T) {
 	if pid, err := newOperator("no/such/folder", "").pid(); pid != 0 || err != nil {
 		t.Errorf("pid %d, %v", pid, err)
 	}
@@ -124,7 +124,7 @@ func TestConfiguration(t *testing.T) {
 	}
 }
 
-// Linked again when the demo is played again: the cluster may be another one.
+// A second demo replaces the links, because its cluster may be another one.
 func TestCertificatesAreLinked(t *testing.T) {
 	o := newOperator(t.TempDir(), "")
 	for _, content := range []string{"one", "two"} {
@@ -173,7 +173,7 @@ func TestWritesAreCountedByJob(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if _, err := operatorWrites(strings.NewReader("no json\n"), "demo", since, jobNames()); err == nil {
-		t.Error("a log that cannot be read is no log without writes")
+		t.Error("no error for a log that cannot be read")
 	}
 }
 

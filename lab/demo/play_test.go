@@ -78,7 +78,7 @@ func TestPlayEndsWithAnError(t *testing.T) {
 	}
 }
 
-func TestAnActThatDoesNotEndIsNamed(t *testing.T) {
+func TestPlayNamesActThatTimesOut(t *testing.T) {
 	p := newPlayer(t, History{})
 	p.acts[0].Within = time.Nanosecond
 	err := p.play(t.Context())
@@ -87,7 +87,7 @@ func TestAnActThatDoesNotEndIsNamed(t *testing.T) {
 	}
 }
 
-func TestRestartsOfTheOperatorAreCounted(t *testing.T) {
+func TestPlayCountsOperatorRestarts(t *testing.T) {
 	endings := make(chan ending)
 	p := newPlayer(t, storyHistory(nil))
 	p.endings = endings
@@ -95,7 +95,7 @@ func TestRestartsOfTheOperatorAreCounted(t *testing.T) {
 		if file == "second.yaml" {
 			// Unbuffered: nothing more is recorded before they are taken.
 			go func() {
-				endings <- ending{"server", nil} // is told, and not counted
+				endings <- ending{"server", nil} // is shown, but not counted
 				endings <- ending{operatorName, nil}
 			}()
 		}

@@ -40,12 +40,12 @@ func renewNamespace(ctx context.Context, c client.Client) error {
 		return err == nil, err
 	})
 	if err != nil {
-		return fmt.Errorf("making namespace %s anew: %w", Namespace, err)
+		return fmt.Errorf("creating namespace %s again: %w", Namespace, err)
 	}
 	return nil
 }
 
-// checkFreeGPUs refuses a cluster whose GPUs are not all free: the story's numbers would not hold.
+// checkFreeGPUs returns an error unless all GPUs of the cluster are free, as the story's numbers require.
 func checkFreeGPUs(
 	ctx context.Context, c client.Client, cluster *localcluster.Cluster, scheduler string,
 ) error {

@@ -20,14 +20,14 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster/filelock"
 )
 
-// process is a program beside a cluster. It outlives the demo, so that the user can go on with it.
+// process is a program that runs next to a cluster. It outlives the demo, so that the user can go on with it.
 //
 // Its identity is a lock: the process inherits a descriptor of pidFile with an flock on it, which the
-// kernel releases only when the process is gone. A pid alone may have been reused, and a signal would hit a
-// stranger.
+// kernel releases only when the process has ended. A pid alone could belong to another process by now.
 type process struct {
-	name string // as texts have it, and its files
-	// folder for its log, configuration and lock: the cluster's folder of logs, which goes with the cluster.
+	name string // in messages and file names
+	// folder for its log, configuration and lock: the cluster's log folder, which is deleted with the
+	// cluster.
 	folder string
 	path   string // of the binary
 }
@@ -76,7 +76,7 @@ func (p process) start(kubeconfig string) (*exec.Cmd, error) {
 		return nil, fmt.Errorf("starting the %s: %w", p.name, err)
 	}
 	if err := writePID(lock, cmd.Process.Pid); err != nil {
-		// It could not be found later, so it must not be left running.
+		// Without a pid file no later command could stop it.
 		_ = cmd.Process.Kill()
 		return nil, errors.Join(err, cmd.Wait())
 	}
@@ -126,7 +126,7 @@ func (p process) stop(ctx context.Context) error {
 			return err
 		}
 	}
-	return fmt.Errorf("the %s does not end", p.name)
+	return fmt.Errorf("the %s does not end after SIGKILL", p.name)
 }
 
 // writePID writes the pid of the lock's holder into its file.
@@ -140,8 +140,8 @@ func writePID(lock *os.File, pid int) error {
 	return nil
 }
 
-// freeAddress is a loopback address that nobody listens on. If somebody takes it before the process does,
-// that ends and says so in its log.
+// freeAddress returns a free loopback address. If another program takes it before the process listens, the
+// process ends and logs that.
 func freeAddress() (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -151,7 +151,7 @@ func freeAddress() (string, error) {
 	return listener.Addr().String(), nil
 }
 
-// waitReady waits until a process says at all paths of its probes' address that it is ready.
+// waitReady waits until all probe paths at the address report that the process is ready.
 func waitReady(ctx context.Context, address string, paths ...string) error {
 	const probeTimeout = 2 * time.Second
 	probe := http.Client{Timeout: probeTimeout}

@@ -29,7 +29,7 @@ func newRecord(event watch.EventType, object runtime.Object, now time.Time) (Rec
 		version = o.ResourceVersion
 		r.Node = &NodeState{Name: o.Name, Deleted: deleted, GPUs: gpus(o.Status.Allocatable)}
 	default:
-		return Record{}, fmt.Errorf("recording a %T: not watched for", object)
+		return Record{}, fmt.Errorf("recording a %T: its kind is not watched", object)
 	}
 	revision, err := strconv.ParseUint(version, 10, 64)
 	if err != nil {
@@ -95,12 +95,12 @@ func podState(pod *corev1.Pod, deleted bool) *PodState {
 		Node: pod.Spec.NodeName, Phase: pod.Status.Phase,
 		Terminating: pod.DeletionTimestamp != nil, Deleted: deleted,
 	}
-	// A pod with this label is not a rank: it looks for a checkpoint.
+	// A pod with this label is not a rank: it searches the volume for a checkpoint.
 	if pod.Labels[v1alpha1.LabelComponent] != "" {
 		return s
 	}
 	s.Job = pod.Labels[v1alpha1.LabelJobName]
-	// A pod without the label is not ours: attempt 0.
+	// A pod without the label does not belong to the story: attempt 0.
 	if attempt, err := strconv.ParseInt(pod.Labels[v1alpha1.LabelAttempt], 10, 32); err == nil {
 		s.Attempt = int32(attempt)
 	}

@@ -6,8 +6,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
-// remedies are the ways out for somebody whose cluster cannot play the story, as commands to be pasted at
-// the root of the repository.
+// remedies returns hints for a user whose cluster cannot play the story: commands for the root of the
+// repository.
 func remedies(dir, scheduler string) string {
 	another := localcluster.Command(dir+"-"+scheduler, "demo", "--scheduler", scheduler)
 	return fmt.Sprintf("\n  end it:            %s\n  play on another:   %s", localcluster.DownCommand(dir),

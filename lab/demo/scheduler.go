@@ -26,7 +26,7 @@ func schedulerKinds() map[string]schema.GroupVersionKind {
 	}
 }
 
-// schedulerTitle is the scheduler's name in texts.
+// schedulerTitle returns the scheduler's name for messages.
 func schedulerTitle(name string) string {
 	e, _ := schedulers.Find(name)
 	return e.Title
@@ -44,7 +44,7 @@ func servesScheduler(cluster *localcluster.Cluster, scheduler string) (bool, err
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("asking the cluster for its schedulers: %w", err)
+		return false, fmt.Errorf("reading the cluster's schedulers: %w", err)
 	}
 	return true, nil
 }

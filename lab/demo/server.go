@@ -11,19 +11,20 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/config"
 )
 
-// visitorName is who a browser is that logs in by the demo's link; visitor.yaml says what it may do.
+// visitorName is the user that the demo's link logs in; visitor.yaml has its rights.
 const visitorName = "demo:visitor"
 
-// server is the server of history and board beside a cluster.
+// server is the server of history and board that runs next to a cluster.
 type server struct{ process }
 
-// newServer has its files in a folder.
+// newServer returns a server with its files in a folder.
 func newServer(folder, path string) server { return server{process{"server", folder, path}} }
 
 // linkFile has the link that logs a browser in, once.
 func (s server) linkFile() string { return s.file(".link") }
 
-// configure it: a history that goes with the cluster, and pages for browsers of this machine alone.
+// configure writes the configuration: a history in the cluster's folder, and pages for browsers of this
+// machine only.
 func (s server) configure(address, healthAddress string) error {
 	folder, err := filepath.Abs(s.folder)
 	if err != nil {
@@ -38,16 +39,16 @@ func (s server) configure(address, healthAddress string) error {
 	return s.process.configure(c)
 }
 
-// configured is the configuration that an earlier demo left.
+// configured returns the configuration of an earlier demo.
 func (s server) configured() (config.ServerConfiguration, error) {
 	c, err := config.Load(s.process.config())
 	if errors.Is(err, fs.ErrNotExist) {
-		return c, fmt.Errorf("no demo has been played on this cluster; play one: make demo")
+		return c, fmt.Errorf("no demo has run on this cluster; run one: make demo")
 	}
 	return c, err
 }
 
-// forgetLink of an earlier process, which counts no more.
+// forgetLink removes the link of an earlier process, which is no longer valid.
 func (s server) forgetLink() error {
 	if err := os.Remove(s.linkFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("removing the link of an earlier server: %w", err)
@@ -55,7 +56,7 @@ func (s server) forgetLink() error {
 	return nil
 }
 
-// link that the server wrote when it started.
+// link returns the link that the server wrote when it started.
 func (s server) link() (string, error) {
 	text, err := os.ReadFile(s.linkFile())
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// The server must be able to read what is written for it, and so must a later command.
+// The server and later commands must be able to read the configuration.
 func TestConfigurationOfTheServer(t *testing.T) {
 	s := newServer(t.TempDir(), "")
 	if _, err := s.configured(); err == nil || !strings.Contains(err.Error(), "make demo") {
@@ -30,7 +30,7 @@ func TestConfigurationOfTheServer(t *testing.T) {
 	}
 }
 
-// A link of an earlier server is never shown as that of this one.
+// The link of an earlier server is never returned.
 func TestLink(t *testing.T) {
 	s := newServer(t.TempDir(), "")
 	if err := os.WriteFile(s.linkFile(), []byte("http://127.0.0.1:1/login?once=a\n"), 0o600); err != nil {
@@ -49,7 +49,7 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// The visitor is who is bound.
+// The binding names the visitor.
 func TestVisitor(t *testing.T) {
 	objects, err := readObjects(filepath.Join("..", "..", visitorFile))
 	if err != nil || len(objects) != 2 {

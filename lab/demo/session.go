@@ -26,7 +26,7 @@ func (s *session) storyFolder() string { return filepath.Join(s.root, storyFolde
 func (s *session) prepare(ctx context.Context) error {
 	fmt.Fprintf(s.Progress, "Installing the CRD, starting operator and server, emptying namespace %s.\n",
 		Namespace)
-	// Those of an earlier demo may be older than the binaries, and have another configuration.
+	// Processes of an earlier demo can have older binaries and another configuration.
 	if err := stopAll(ctx, s.cluster.LogDir()); err != nil {
 		return err
 	}

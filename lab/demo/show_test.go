@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files again")
 
 // golden compares with a file of testdata, and holds every line within the width.
 func golden(t *testing.T, name, got string) {
@@ -83,7 +83,7 @@ func TestTable(t *testing.T) {
 	golden(t, "table.txt", b.String())
 }
 
-// A line that wraps would leave the redraw one line short.
+// A redraw would leave a part of a line that wraps.
 func TestTableFitsNarrowTerminals(t *testing.T) {
 	w := upTo("second drains")
 	for _, columns := range []int{20, 40, 79} {
@@ -132,7 +132,7 @@ func TestSummary(t *testing.T) {
 	s := summarise(storyHistory(nil), false)
 	s.Writes = map[string]int{first: 13, second: 27, urgent: 13}
 	s.print(&out)
-	out.WriteString("\n### the others keep their GPUs for ever\n\n")
+	out.WriteString("\n### the others keep their GPUs forever\n\n")
 	s = summarise(storyHistory(map[string]func(*historyBuilder){
 		"second drains": nil, "second returns": nil, "second waits again": nil,
 		"second starts again": nil, "second trains again": nil, "second ends": nil,

@@ -19,12 +19,12 @@ type ending struct {
 	err  error
 }
 
-// keepers supervise the processes beside a cluster.
+// keepers supervise the processes next to a cluster.
 type keepers struct {
 	tasks *sync.WaitGroup
-	// endings has an element for each time that one ended and is started again.
+	// endings has an element for each time that one ended and is restarted.
 	endings chan<- ending
-	// failed has an element where one does not stay up.
+	// failed has an element when one does not stay up.
 	failed chan<- error
 }
 
@@ -73,10 +73,10 @@ func (s *session) startServer(ctx context.Context, k keepers) (string, error) {
 	return s.server.link()
 }
 
-// serverReady are the probes of a server that has seen the cluster, and may act for its callers.
+// serverReady returns the probes of a server that has read the cluster and may impersonate its callers.
 func serverReady() []string { return []string{"/readyz", "/clusters", "/readyz/acting"} }
 
-// start a process under supervision, and wait until its probes say that it is ready.
+// start starts a process under supervision and waits until its probes succeed.
 func (k keepers) start(
 	ctx context.Context, p process, kubeconfig, probes string, paths ...string,
 ) error {
@@ -115,13 +115,13 @@ func (p process) withLog(err error) error {
 	return fmt.Errorf("%w\nThe end of %s:\n%s", err, shortPath(p.log()), tail(p.log(), logLines))
 }
 
-// beside are the processes that a demo has left beside a cluster: those that call others first.
+// beside returns the processes that a demo runs next to a cluster, clients before servers.
 func beside(folder string) []process {
 	return []process{newServer(folder, "").process, newOperator(folder, "").process}
 }
 
-// StopProcesses ends what a demo left running beside the cluster, if anything. Call it before the API server
-// ends, which waits for its clients' watches.
+// StopProcesses stops the processes that a demo left running. Call it before the API server ends, which waits
+// for its clients' watches.
 func StopProcesses(ctx context.Context, cluster *localcluster.Cluster) error {
 	return stopAll(ctx, cluster.LogDir())
 }
@@ -135,7 +135,7 @@ func stopAll(ctx context.Context, folder string) error {
 	return nil
 }
 
-// Process that a demo left running beside a cluster.
+// Process that a demo left running next to a cluster.
 type Process struct {
 	Name string
 	PID  int
@@ -143,7 +143,7 @@ type Process struct {
 	Log string
 }
 
-// Processes that a demo left running beside the cluster.
+// Processes that a demo left running next to the cluster.
 func Processes(cluster *localcluster.Cluster) ([]Process, error) {
 	var all []Process
 	for _, p := range beside(cluster.LogDir()) {

@@ -22,25 +22,25 @@ type Record struct {
 	Node *NodeState
 }
 
-// JobState is what the status of a TrainingJob says.
+// JobState is the status of a TrainingJob.
 type JobState struct {
 	Name    string
 	Deleted bool
-	// Ranks is the number that its spec asks for, GPUs those of the whole gang.
+	// Ranks and GPUs are the numbers that the gang requests.
 	Ranks, GPUs int64
 
 	Phase                          v1alpha1.Phase
 	Gang                           string
 	Attempt, Restarts, Preemptions int32
 	Queue                          string
-	// Reason and Message say why it waits or drains.
+	// Reason and Message of its waiting or draining.
 	Reason, Message string
-	// Evicted is true when its places are asked for, and it is left to the operator to end its ranks. Brokered:
-	// it was the operator that asked, and not its scheduler.
+	// Evicted is true when the gang is preempted as a unit and the operator stops its ranks. Brokered is true
+	// when the operator chose it, not the scheduler.
 	Evicted, Brokered bool
 
-	// Progress is what its trainer said last, Latest the newest complete checkpoint that is known, ResumeFrom
-	// what the attempt resumes from; nil: nothing.
+	// Progress is the trainer's last report, Latest the newest known complete checkpoint, ResumeFrom the
+	// checkpoint that the attempt resumes from; nil if there is none.
 	Progress           *Progress
 	Latest, ResumeFrom *Point
 	Work               Work
@@ -82,7 +82,7 @@ type PodState struct {
 	Disrupted string
 	// Unschedulable is true when its scheduler has tried it and found no node for it.
 	Unschedulable bool
-	// Terminating is true when it was deleted and is not gone yet.
+	// Terminating is true when it has a deletion timestamp and still exists.
 	Terminating bool
 	Deleted     bool
 }

@@ -8,23 +8,22 @@ import (
 
 // Act is one step of the story.
 type Act struct {
-	// Title says what happens, and what to look for.
+	// Title of the act: what happens.
 	Title string
 	// Apply is the file that is applied at its beginning, "" for none.
 	Apply string
-	// Over reports whether what the act shows has been seen, or can no longer be seen.
+	// Over reports whether the act is over: its effect was seen, or can no longer be seen.
 	Over func(*ClusterState) bool
-	// Within is a generous bound: the machine may be busy.
+	// Within is the timeout of the act, long enough for a busy machine.
 	Within time.Duration
 }
 
-// Story is the acts in their order; brokered: where the operator has second make room. Over looks at the
-// state alone, so the next act begins as soon as it can, whatever was late.
+// Story returns the acts in order. With brokered, the operator preempts second.
 func Story(brokered bool) []Act {
 	const patience = 3 * time.Minute
-	preemption := "urgent has priority: it preempts second whole"
+	preemption := "urgent has priority: it preempts all of second"
 	if brokered {
-		preemption = "urgent has priority: second saves, then makes room"
+		preemption = "urgent has priority: second saves, then yields"
 	}
 	return []Act{
 		{
@@ -32,9 +31,9 @@ func Story(brokered bool) []Act {
 			Over: func(state *ClusterState) bool { return reached(state, first, v1alpha1.PhaseRunning) },
 		},
 		{
-			Title: "second wants 24, 8 are free: it waits whole", Apply: "second.yaml", Within: patience,
-			// The act is also over when first ends before second was judged; the verdict then says that nothing was
-			// shown.
+			Title: "second wants 24, 8 are free: all of it waits", Apply: "second.yaml", Within: patience,
+			// Also over when first ends before the scheduler rejected second; the verdict then reports "not
+			// shown".
 			Over: func(state *ClusterState) bool {
 				return explained(state, second) || reached(state, second, v1alpha1.PhaseRunning)
 			},
@@ -45,7 +44,7 @@ func Story(brokered bool) []Act {
 		},
 		{
 			Title: "second trains, and saves a checkpoint", Within: patience,
-			// The act is also over when it ends before that; the verdict then says that nothing was shown.
+			// Also over when it ends before that; the verdict then reports "not shown".
 			Over: func(state *ClusterState) bool {
 				return state.Jobs[second].Latest != nil || state.Jobs[second].Phase.Finished()
 			},
@@ -84,12 +83,12 @@ func reached(state *ClusterState, job string, phase v1alpha1.Phase) bool {
 	return now == phase || now.Finished()
 }
 
-// explained reports whether a queued job says that its scheduler found no capacity for it.
+// explained reports whether the status of a queued job names the lack of capacity.
 func explained(state *ClusterState, job string) bool {
 	return state.Jobs[job].foundNoCapacity()
 }
 
-// filesOf are the files that the acts apply.
+// filesOf returns the files that the acts apply.
 func filesOf(acts []Act) []string {
 	var files []string
 	for _, act := range acts {

@@ -6,8 +6,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// Each act is over with the step that it waits for, and not before.
-func TestActsEndWithWhatTheyShow(t *testing.T) {
+// Each act ends with the step that it waits for, not earlier.
+func TestActsEndInOrder(t *testing.T) {
 	ends := []string{"first starts", "second waits", "second starts", "second trains", "urgent starts",
 		"second starts again", "second ends"}
 	acts := Story(false)
@@ -33,7 +33,7 @@ func TestActsEndWithWhatTheyShow(t *testing.T) {
 	}
 }
 
-// A story that has gone wrong must not wait for what can no longer come.
+// An act must not wait for a state that can no longer arise.
 func TestActsEndWhenTheStoryHasGoneWrong(t *testing.T) {
 	failed := func(job, after string) *ClusterState {
 		w := upTo(after)
@@ -80,8 +80,8 @@ func TestFigures(t *testing.T) {
 			t.Errorf("%s: %+v", want[i], f)
 		}
 	}
-	// second was queued long before it had room, first had room when it came.
+	// second was queued long before GPUs were free, first found free GPUs when it was queued.
 	if got[0].ToBound != got[0].FitToBound || got[1].ToBound <= got[1].FitToBound {
-		t.Errorf("time in the queue and time since there was room: %+v", got)
+		t.Errorf("time in the queue and time since GPUs were free: %+v", got)
 	}
 }

@@ -49,7 +49,7 @@ func (s Summary) print(out io.Writer) {
 		}
 	}
 	const format = "  %-8s %7s %15s %15s %9s   %s\n"
-	fmt.Fprintf(out, "\n"+format, "GANG", "ATTEMPT", "QUEUED→BOUND", "ROOM→BOUND", "RAN", "END")
+	fmt.Fprintf(out, "\n"+format, "GANG", "ATTEMPT", "QUEUED→BOUND", "FREE→BOUND", "RAN", "END")
 	for i, f := range s.Figures {
 		end := string(s.Jobs[f.Job].Phase)
 		switch {
@@ -61,7 +61,7 @@ func (s Summary) print(out io.Writer) {
 		fmt.Fprintf(out, format, f.Job, fmt.Sprint(f.Attempt), span(f.ToBound), span(f.FitToBound), span(f.Ran),
 			end)
 	}
-	fmt.Fprintln(out, "\n  BOUND: all ranks have their node. ROOM: GPUs for all of them are free.")
+	fmt.Fprintln(out, "\n  BOUND: all ranks have a node. FREE: GPUs for all of them are free.")
 	preemptions, restarts := int32(0), int32(0)
 	for _, j := range s.Jobs {
 		preemptions += j.Preemptions

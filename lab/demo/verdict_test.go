@@ -14,19 +14,19 @@ import (
 const (
 	claimCapacity  = "no more GPUs were bound than there are"
 	claimWhole     = "no gang started in part"
-	claimRunning   = "Running was said of whole gangs only"
-	claimWaited    = "second waited whole"
-	claimWhy       = "second said why it waited"
+	claimRunning   = "Running was reported for complete gangs only"
+	claimWaited    = "second waited as a unit"
+	claimWhy       = "second reported why it waited"
 	claimPreempted = "urgent preempted second as a whole"
-	claimSaidSo    = "second stopped saying Running"
+	claimStopped   = "second stopped reporting Running"
 	claimApart     = "two attempts never ran together"
 	claimResumed   = "second resumed from its latest complete checkpoint"
-	claimCost      = "second said what the preemption cost"
+	claimCost      = "second reported what the preemption cost"
 	claimCounters  = "a preemption is no failure"
 	claimFinished  = "all jobs finished and gave their GPUs back"
 )
 
-func TestTheStoryAsItShouldGoHolds(t *testing.T) {
+func TestVerdictHolds(t *testing.T) {
 	findings := Verdict(storyHistory(nil), false)
 	for _, f := range findings {
 		if !f.Held {
@@ -34,11 +34,11 @@ func TestTheStoryAsItShouldGoHolds(t *testing.T) {
 		}
 	}
 	if !AllHeld(findings) {
-		t.Error("the verdict is not that it held")
+		t.Error("the verdict is that it did not hold")
 	}
 }
 
-func TestNothingSeenIsNothingShown(t *testing.T) {
+func TestVerdictOfEmptyHistory(t *testing.T) {
 	for _, f := range Verdict(History{}, false) {
 		if f.Held {
 			t.Errorf("%s: held in an empty history", f.Claim)
@@ -49,7 +49,7 @@ func TestNothingSeenIsNothingShown(t *testing.T) {
 	}
 }
 
-// Each case breaks the story in one way, and names every claim that must notice, with a part of what it says.
+// Each case breaks the story in one way, and lists every claim that must fail, with a part of its detail.
 func TestViolations(t *testing.T) {
 	nothing := func(*historyBuilder) {}
 	onNode0 := func(p *PodState) { p.Node = "node-0" }
@@ -69,7 +69,7 @@ func TestViolations(t *testing.T) {
 			map[string]string{claimCapacity: "node-0 has 8 GPUs and 12 were bound when first-worker-2 came"},
 		},
 		"a waiting gang starts two ranks": {
-			"the peers' failure that gangs are for: 8 GPUs held for nothing",
+			"gangs prevent this failure of others: 8 GPUs held for nothing",
 			map[string]func(*historyBuilder){"second waits": func(t *historyBuilder) {
 				t.job(second, func(*JobState) {})
 				t.each(second, 1, 0, 6, created, judged)
@@ -81,7 +81,7 @@ func TestViolations(t *testing.T) {
 			},
 		},
 		"a gang starts in part and never wholly": {
-			"five of six ranks are no gang",
+			"a gang needs all six ranks",
 			map[string]func(*historyBuilder){"second starts again": func(t *historyBuilder) {
 				t.each(second, 2, 0, 5, t.bind, runs)
 			}, "second ends": func(t *historyBuilder) {
@@ -99,19 +99,19 @@ func TestViolations(t *testing.T) {
 				running(t, first)
 				t.each(first, 1, 5, 6, runs)
 			}},
-			map[string]string{claimRunning: "first attempt 1 said Running when 5 of 6 ranks ran"},
+			map[string]string{claimRunning: "first attempt 1 reported Running when 5 of 6 ranks ran"},
 		},
 		"never judged": {
-			"a gang that nobody tried to place has not waited whole",
+			"a gang that no scheduler tried to place has not waited as a unit",
 			map[string]func(*historyBuilder){"second waits": func(t *historyBuilder) {
 				t.job(second, func(*JobState) {})
 				t.each(second, 1, 0, 6, created)
 			}},
 			map[string]string{claimWaited: "not shown",
-				claimWhy: "no status of it had a reason that names the lack of room"},
+				claimWhy: "its status never had a reason for the lack of capacity"},
 		},
 		"nothing was free": {
-			"where no rank would have fitted, waiting whole is no merit",
+			"any rank waits where none fits, gang or not",
 			map[string]func(*historyBuilder){
 				"nodes": func(t *historyBuilder) { t.nodes(3, 8) },
 				// urgent then needs the GPUs of all six ranks.
@@ -121,24 +121,24 @@ func TestViolations(t *testing.T) {
 			map[string]string{claimWaited: "not shown"},
 		},
 		"a wait without a reason": {
-			"why is my job pending? must be answered",
+			"the status must explain why a job is pending",
 			map[string]func(*historyBuilder){"second waits": func(t *historyBuilder) {
 				t.job(second, func(*JobState) {})
 				t.each(second, 1, 0, 6, created, judged)
 			}},
-			map[string]string{claimWhy: "no status"},
+			map[string]string{claimWhy: "its status never had a reason"},
 		},
-		"the others keep their GPUs for ever": {
-			"what Kubeflow on Volcano does: two of six ranks stay, and the job says Running",
+		"the others keep their GPUs forever": {
+			"Kubeflow on Volcano: two of six ranks stay, and the job reports Running",
 			map[string]func(*historyBuilder){
 				"second drains": nil, "second returns": nil, "second waits again": nil,
 				"second starts again": nil, "second trains again": nil, "second ends": nil,
 			},
 			map[string]string{
-				claimResumed:   "not shown: attempt 2 said nothing",
-				claimCost:      "not shown: attempt 2 said nothing",
-				claimPreempted: "the scheduler did not pick (it picked 4 of 6) hold 8 GPUs to the end",
-				claimSaidSo:    "urgent ran already, and second still said Running",
+				claimResumed:   "not shown: attempt 2 reported no progress",
+				claimCost:      "not shown: attempt 2 reported no progress",
+				claimPreempted: "the scheduler did not pick (it picked 4 of 6) hold 8 GPUs at the end",
+				claimStopped:   "urgent ran already, and second still reported Running",
 				claimApart:     "not shown", claimCounters: "second ended with attempt 1, preemptions 0",
 				claimFinished: `second ended as "Running"; second still holds 8 GPUs`,
 			},
@@ -154,7 +154,7 @@ func TestViolations(t *testing.T) {
 			map[string]string{claimPreempted: "second-worker-4 kept its GPUs until it ended by itself"},
 		},
 		"the others save and keep their GPUs until they end by themselves": {
-			"nobody has asked them to save and leave",
+			"the operator has not asked them to save and exit",
 			map[string]func(*historyBuilder){
 				"second drains": func(t *historyBuilder) {
 					t.phase(second, v1alpha1.PhaseDraining)
@@ -176,9 +176,9 @@ func TestViolations(t *testing.T) {
 				t.time = t.time.Add(2 * time.Minute)
 				t.each(second, 1, 4, 6, terminates, gone)
 			}},
-			map[string]string{claimPreempted: "its last GPU came back 121."},
+			map[string]string{claimPreempted: "it released its last GPU 121."},
 		},
-		"nobody was picked": {
+		"no rank was picked": {
 			"a gang that its operator ends by itself was not preempted",
 			map[string]func(*historyBuilder){"the scheduler picks four": func(t *historyBuilder) {
 				t.each(second, 1, 0, 4, terminates, gone)
@@ -216,16 +216,16 @@ func TestViolations(t *testing.T) {
 				t.time = t.time.Add(2 * time.Minute)
 				t.phase(second, v1alpha1.PhaseDraining)
 			}},
-			map[string]string{claimSaidSo: "said Running for 12"},
+			map[string]string{claimStopped: "reported Running for 12"},
 		},
 		"two attempts meet": {
-			"a rank of attempt 2 beside one of attempt 1 writes to the same checkpoint",
+			"ranks of both attempts write to the same checkpoint",
 			map[string]func(*historyBuilder){"the scheduler picks four": func(t *historyBuilder) {
 				t.each(second, 1, 0, 4, picked, terminates, gone)
 				t.pod(second, 2, 0, created)
 			}},
 			map[string]string{
-				claimApart: "second-worker-0 of attempt 2 was created while second-worker-4 of attempt 1 was there",
+				claimApart: "second-worker-0 of attempt 2 was created before second-worker-4 of attempt 1 had ended",
 			},
 		},
 		"a preemption spends backoffLimit": {
@@ -235,27 +235,27 @@ func TestViolations(t *testing.T) {
 				t.job(second, func(j *JobState) { j.Restarts = 1 })
 			}},
 			map[string]string{
-				claimCounters: "second ended with attempt 2, preemptions 1, restarts 1; 2, 1, 0 are right",
+				claimCounters: "second ended with attempt 2, preemptions 1, restarts 1; want 2, 1, 0",
 			},
 		},
-		"the next attempt begins anew": {
-			"all that was trained is lost",
+		"the next attempt starts from step 0": {
+			"all progress is lost",
 			map[string]func(*historyBuilder){"second returns": func(t *historyBuilder) {
 				t.job(second, func(j *JobState) { returns(j); j.ResumeFrom = nil })
 			}},
-			map[string]string{claimResumed: "given nothing to resume from, and step 160 was saved",
-				claimCost: "all that was trained is lost"},
+			map[string]string{claimResumed: "given no checkpoint although step 160 was saved",
+				claimCost: "all progress is lost"},
 		},
 		"the next attempt is given an older checkpoint": {
-			"what was trained between the two is lost for nothing",
+			"the progress between the two is lost for nothing",
 			map[string]func(*historyBuilder){"second returns": func(t *historyBuilder) {
 				t.job(second, func(j *JobState) { returns(j); j.ResumeFrom = saved(1, 120) })
 			}},
-			map[string]string{claimResumed: "step-120 (step 120), and the latest complete checkpoint is",
-				claimCost: "32 steps were lost; it had trained step 180 and resumed at 120"},
+			map[string]string{claimResumed: "step-120 (step 120), but the latest complete checkpoint is",
+				claimCost: "32 lost steps, but it had trained step 180 and resumed at 120"},
 		},
 		"the next attempt is given another checkpoint of that step": {
-			"a checkpoint is its place, not its number",
+			"the path identifies a checkpoint, not the step",
 			map[string]func(*historyBuilder){"second returns": func(t *historyBuilder) {
 				t.job(second, func(j *JobState) { returns(j); j.ResumeFrom = saved(3, 160) })
 			}},
@@ -292,32 +292,32 @@ func TestViolations(t *testing.T) {
 			"then there was nothing to resume from",
 			map[string]func(*historyBuilder){"second trains": func(t *historyBuilder) { t.says(second, 1, 40) }},
 			map[string]string{claimResumed: "not shown: its first attempt committed no checkpoint",
-				claimCost: "given nothing to resume from"},
+				claimCost: "given no checkpoint"},
 		},
 		"all was saved": {
-			"where nothing is left to train nobody can resume wrongly",
+			"an attempt without steps left shows nothing about resuming",
 			map[string]func(*historyBuilder){"second trains": func(t *historyBuilder) {
 				t.job(second, func(j *JobState) { j.Progress, j.Latest = &Progress{1, 1000, 1000}, saved(1, 1000) })
 			}, "second trains again": func(t *historyBuilder) { t.job(second, runsAgain); t.says(second, 2, 1000) }},
 			map[string]string{claimResumed: "not shown: its checkpoint at step 1000 of 1000",
 				claimCost: "only 0 were left to train"},
 		},
-		"less is said to be lost than was": {
+		"fewer lost steps are reported than were lost": {
 			"180 steps were trained and the checkpoint is at 160",
 			map[string]func(*historyBuilder){"second returns": func(t *historyBuilder) {
 				t.job(second, func(j *JobState) { returns(j); j.Work.LostSteps = 19 })
 			}},
-			map[string]string{claimCost: "19 steps were lost; it had trained step 180 and resumed at 160"},
+			map[string]string{claimCost: "19 lost steps, but it had trained step 180 and resumed at 160"},
 		},
-		"more is said to be lost than there was": {
+		"more lost steps are reported than were left": {
 			"the training has 1000 steps",
 			map[string]func(*historyBuilder){"second returns": func(t *historyBuilder) {
 				t.job(second, func(j *JobState) { returns(j); j.Work.LostSteps = 841 })
 			}},
-			map[string]string{claimCost: "841 steps were lost; only 840 were left to train"},
+			map[string]string{claimCost: "841 lost steps, but only 840 were left to train"},
 		},
 		"the resumption is not counted": {
-			"the time to resume is then nobody's",
+			"the time to resume is then not counted",
 			map[string]func(*historyBuilder){"second trains again": func(t *historyBuilder) {
 				t.says(second, 2, 160)
 				t.says(second, 2, 1000)
@@ -333,7 +333,7 @@ func TestViolations(t *testing.T) {
 			map[string]string{claimCounters: "urgent ended with attempt 2, preemptions 1", claimRunning: ""},
 		},
 		"a job fails": {
-			"the story ends well or it does not hold",
+			"the story must end well to hold",
 			map[string]func(*historyBuilder){"second ends": func(t *historyBuilder) {
 				t.each(second, 2, 0, 6, succeeded)
 				t.phase(second, v1alpha1.PhaseFailed)
@@ -341,7 +341,7 @@ func TestViolations(t *testing.T) {
 			map[string]string{claimFinished: `second ended as "Failed"`},
 		},
 		"a finished job keeps a rank": {
-			"a rank that is left behind holds quota for ever",
+			"a rank that stays holds quota forever",
 			map[string]func(*historyBuilder){"second ends": func(t *historyBuilder) {
 				t.each(second, 2, 0, 5, succeeded)
 				t.phase(second, v1alpha1.PhaseSucceeded)
@@ -360,22 +360,21 @@ func TestViolations(t *testing.T) {
 			for claim, part := range test.want {
 				detail, ok := broken[claim]
 				if !ok {
-					t.Errorf("%s: not noticed; %s", claim, test.reason)
+					t.Errorf("%s: held; %s", claim, test.reason)
 				} else if !strings.Contains(detail, part) {
-					t.Errorf("%s: says %q, without %q", claim, detail, part)
+					t.Errorf("%s: detail %q lacks %q", claim, detail, part)
 				}
 				delete(broken, claim)
 			}
 			for claim, detail := range broken {
-				t.Errorf("%s: broken too: %s", claim, detail)
+				t.Errorf("%s: failed as well: %s", claim, detail)
 			}
 		})
 	}
 }
 
-// Watches of different kinds are delivered in any order; revisions bring them into the one in which they
-// happened.
-func TestTheOrderOfDeliveryDoesNotMatter(t *testing.T) {
+// Watches of different kinds deliver in any order; sorting by revision restores the order of events.
+func TestVerdictIgnoresOrderOfDelivery(t *testing.T) {
 	want := Verdict(storyHistory(nil), false)
 	for seed := range uint64(20) {
 		h := storyHistory(nil)
@@ -389,8 +388,8 @@ func TestTheOrderOfDeliveryDoesNotMatter(t *testing.T) {
 	}
 }
 
-// The state that the acts look at takes records as they come, so an old one must not undo a newer.
-func TestAnOlderRecordDoesNotUndoANewer(t *testing.T) {
+// Records arrive unsorted, so an older one must not overwrite a newer one.
+func TestApplyIgnoresOlderRecords(t *testing.T) {
 	h := storyHistory(nil)
 	w := NewClusterState()
 	for i := len(h.Records) - 1; i >= 0; i-- {
@@ -404,8 +403,8 @@ func TestAnOlderRecordDoesNotUndoANewer(t *testing.T) {
 	}
 }
 
-// underQuota is the story on a scheduler that decides by quota: a gang that waits has no pods, and one that
-// must go is asked for whole, so that none of its ranks is picked.
+// underQuota is the story on a scheduler that decides by quota: a waiting gang has no pods, and the scheduler
+// preempts a gang as a unit instead of picking ranks.
 func underQuota(ending func(*historyBuilder)) map[string]func(*historyBuilder) {
 	waits := func(t *historyBuilder) {
 		t.job(second, func(j *JobState) {
@@ -430,9 +429,8 @@ func underQuota(ending func(*historyBuilder)) map[string]func(*historyBuilder) {
 	}
 }
 
-// Who is asked before it must go saves first: nothing is lost, and it resumes from what was saved while it
-// drained.
-func TestAGangThatSavesBeforeItGoesLosesNothing(t *testing.T) {
+// A gang that saves while it drains loses nothing, and resumes from that checkpoint.
+func TestVerdictOfGangThatSavesFirst(t *testing.T) {
 	story := underQuota(func(t *historyBuilder) {
 		t.job(second, func(j *JobState) { j.Progress, j.Latest = &Progress{1, 190, 1000}, saved(1, 190) })
 		t.each(second, 1, 0, 6, succeeded)
@@ -449,7 +447,7 @@ func TestAGangThatSavesBeforeItGoesLosesNothing(t *testing.T) {
 		t.says(second, 2, 1000)
 	}
 	want := map[string]string{
-		claimPreempted: "the scheduler asked for all its places back, its 6 ranks saved step 190 and left",
+		claimPreempted: "the scheduler preempted it as a unit, its 6 ranks saved step 190 and left",
 		claimResumed:   "at step 190 of 1000; attempt 2 trained on from there, up to step 1000",
 		claimCost:      "0 steps, 0 GPU-seconds; it ran again after 16 s",
 	}
@@ -463,13 +461,13 @@ func TestAGangThatSavesBeforeItGoesLosesNothing(t *testing.T) {
 	}
 	for _, f := range measure(storyHistory(story)) {
 		if (attempt{f.Job, f.Attempt}) == victim() && !f.Preempted {
-			t.Error("the figures do not say that it was preempted")
+			t.Error("the figures do not show that it was preempted")
 		}
 	}
 }
 
-// Who is asked for its places and saves only its last step was not in a hurry.
-func TestAGangThatTrainsToItsEndKeptItsGPUs(t *testing.T) {
+// A preempted gang that saves only its last step kept its GPUs too long.
+func TestVerdictOfGangThatTrainsToItsEnd(t *testing.T) {
 	story := underQuota(func(t *historyBuilder) {
 		t.job(second, func(j *JobState) { j.Progress, j.Latest = &Progress{1, 1000, 1000}, saved(1, 1000) })
 		t.each(second, 1, 0, 6, succeeded)
@@ -482,18 +480,18 @@ func TestAGangThatTrainsToItsEndKeptItsGPUs(t *testing.T) {
 	}
 }
 
-func TestTheStoryUnderAQuota(t *testing.T) {
+func TestVerdictUnderQuota(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		ending func(*historyBuilder)
-		// preempted is a part of what the verdict says of the preemption; empty: it held.
+		// preempted is a part of the detail of the claim about preemption; empty: it held.
 		preempted string
 	}{
 		"as it should go": {"the operator ends all ranks", func(t *historyBuilder) {
 			t.each(second, 1, 0, 6, terminates, gone)
 		}, ""},
 		"two ranks work on": {
-			"quota is counted whole, and their GPUs are still in use",
+			"quota counts gangs as units, but the GPUs of these ranks are still in use",
 			func(t *historyBuilder) {
 				t.each(second, 1, 0, 4, terminates, gone)
 				t.each(second, 1, 4, 6, succeeded)
@@ -507,7 +505,7 @@ func TestTheStoryUnderAQuota(t *testing.T) {
 				t.time = t.time.Add(2 * time.Minute)
 				t.each(second, 1, 4, 6, terminates, gone)
 			},
-			"its last GPU came back 121.",
+			"it released its last GPU 121.",
 		},
 	}
 	for name, test := range tests {
@@ -516,7 +514,7 @@ func TestTheStoryUnderAQuota(t *testing.T) {
 				switch {
 				case f.Claim == claimPreempted && test.preempted != "":
 					if f.Held || !strings.Contains(f.Detail, test.preempted) {
-						t.Errorf("%s: held %t, says %q, without %q", test.reason, f.Held, f.Detail, test.preempted)
+						t.Errorf("%s: held %t, detail %q lacks %q", test.reason, f.Held, f.Detail, test.preempted)
 					}
 				case !f.Held:
 					t.Errorf("%s: %s", f.Claim, f.Detail)

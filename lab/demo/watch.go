@@ -19,16 +19,16 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// recorder turns watches into records. It uses no informer: after a broken watch an informer may list
-// again, and misses the states in between, which the verdict is about.
+// recorder turns watches into records. It uses no informer: after a broken watch an informer can list again,
+// and would miss states that the verdict needs.
 type recorder struct {
 	client    client.WithWatch
 	namespace string
 	records   chan<- Record
 }
 
-// start lists what there is and watches from there, one watch per kind, until the context ends. When a
-// watch cannot be resumed without a gap, its error goes to lost.
+// start lists the objects and watches from there, one watch per kind, until the context ends. It sends an
+// error to lost when a watch cannot be resumed without a gap.
 func (r recorder) start(ctx context.Context, lost chan<- error) error {
 	inNamespace := client.InNamespace(r.namespace)
 	for _, source := range []struct {
