@@ -13,10 +13,9 @@ import (
 // priorityAfterAbsence: no gang has failed to be placed, so none backs off, and the scheduler's own order
 // decides.
 var priorityAfterAbsence = Scenario{
-	name: "priority-after-absence",
-	promise: "gangs that came while the scheduler was away start in the order of their priority, whoever " +
-		"came first",
-	needs: []Capability{PriorityAfterDowntime},
+	name:    "priority-after-absence",
+	promise: "gangs submitted while the scheduler was down start in order of priority, not of submission",
+	needs:   []Capability{PriorityAfterDowntime},
 	steps: []Step{
 		schedulerGoes(),
 		submit(jobSpec{name: "early-low", ranks: 2, gpus: 8, class: low}),

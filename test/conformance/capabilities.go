@@ -67,14 +67,13 @@ func (c Capabilities) With(name Capability, supported bool, reason string) Capab
 	return out
 }
 
-// Check returns an error if a capability is missing or unknown: a scheduler must not pass because nothing is
-// said about it.
+// Check returns an error if a capability is missing or unknown. The declaration must cover every capability.
 func (c Capabilities) Check() error {
 	var known []Capability
 	for _, k := range Catalogue().Capabilities {
 		known = append(known, k.ID)
 		if c[k.ID].Reason == "" {
-			return fmt.Errorf("capability %s: it is not said whether the scheduler has it, and why", k.ID)
+			return fmt.Errorf("capability %s: declare whether the scheduler has it, with a reason", k.ID)
 		}
 	}
 	for name := range c {

@@ -137,7 +137,7 @@ func (c *chaos) deleteNode(ctx context.Context) (string, error) {
 	if err := c.cluster.client.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
 		return "", err
 	}
-	c.anew[name] = true
+	c.recreated[name] = true
 	c.mend("node "+name, func(ctx context.Context) error {
 		again := &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: node.Labels, Annotations: node.Annotations},

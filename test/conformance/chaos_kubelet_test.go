@@ -15,10 +15,10 @@ import (
 // touchEvery is how often pods are looked for that KWOK has forgotten.
 const touchEvery = 3 * time.Second
 
-// remindKWOK touches pods that wait for their kubelet, until the returned function is called. KWOK looks at
-// the pods of a node that it takes over once, and skips them for good if its cache says then that somebody
-// else holds the node's lease (lab/localcluster/objects, settlePods). A kubelet that starts looks at all of
-// its pods.
+// remindKWOK touches pods that wait for their kubelet, until the returned function is called. When KWOK takes
+// a node over, it reads the node's pods once. It skips them for good if its cache then shows another holder
+// of the node's lease (lab/localcluster/objects, settlePods). A real kubelet reads all its pods when it
+// starts.
 func (c *chaos) remindKWOK(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})

@@ -26,7 +26,7 @@ const (
 	FailRank Fault = "rank-failed"
 	// KillNode takes a node's power away, and gives it back a few faults later.
 	KillNode Fault = "node-killed"
-	// DeleteNode deletes a node's object, and makes it anew a few faults later.
+	// DeleteNode deletes a node's object, and recreates it a few faults later.
 	DeleteNode Fault = "node-deleted"
 	// CordonNode, and uncordon it a few faults later.
 	CordonNode Fault = "node-cordoned"

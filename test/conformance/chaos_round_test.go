@@ -51,9 +51,9 @@ type chaos struct {
 	repairs []repair
 	// broken holds what is under repair: a node, a job, the scheduler.
 	broken map[string]bool
-	// anew holds the names of nodes that were deleted and made anew.
-	anew map[string]bool
-	hits Tally
+	// recreated holds the names of nodes that were deleted and recreated.
+	recreated map[string]bool
+	hits      Tally
 }
 
 type repair struct {
@@ -66,7 +66,7 @@ func newChaos(e *Env, random, broker *rand.Rand) *chaos {
 	return &chaos{
 		Env: e, random: random, broker: broker, amid: Tally{}, deleted: map[string]bool{},
 		failed: map[string]bool{}, broken: map[string]bool{},
-		anew: map[string]bool{}, hits: Tally{},
+		recreated: map[string]bool{}, hits: Tally{},
 	}
 }
 
@@ -216,7 +216,7 @@ func (r repair) rank() int {
 }
 
 // unanswered reports whether the API server refused a write because a webhook did not answer, as Kueue's does
-// not while Kueue is stopped or starts. Whoever else writes then tries again.
+// not while Kueue is stopped or starts. The other writers retry.
 func unanswered(err error) bool {
 	return apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed calling webhook")
 }
@@ -271,7 +271,7 @@ func (c *chaos) checkFinal(ctx context.Context) error {
 		return err
 	}
 	if left := c.jobs - len(c.deleted); len(v.jobs) != left {
-		return fmt.Errorf("%d jobs are left of %d that nobody deleted", len(v.jobs), left)
+		return fmt.Errorf("%d jobs are left, want %d", len(v.jobs), left)
 	}
 	history := c.recorder.soFar()
 	for name, job := range v.jobs {
@@ -322,7 +322,7 @@ func (c *chaos) result() roundResult {
 // for them).
 func (c *chaos) rules() Rules {
 	capacity := maps.Clone(c.nodes)
-	maps.DeleteFunc(capacity, func(name string, _ int64) bool { return c.anew[name] })
+	maps.DeleteFunc(capacity, func(name string, _ int64) bool { return c.recreated[name] })
 	return Rules{
 		Capacity: capacity, Backend: c.dialect.backend, ClusterObjects: c.dialect.clusterObjects,
 		Races: 2 * time.Second,

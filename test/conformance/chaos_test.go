@@ -40,9 +40,8 @@ func TestChaosOnCoscheduling(t *testing.T) { t.Parallel(); runChaos(t, coschedul
 
 func TestChaosOnKueue(t *testing.T) { t.Parallel(); runChaos(t, kueueDialect()) }
 
-// runChaos plays random gangs while everything around them dies, until so many faults have hit something. The
-// rules of every scenario hold throughout, and in the end every job that nobody deleted has succeeded, with
-// nothing left of it.
+// runChaos runs random gangs while it injects faults, until enough faults had an effect. The rules of every
+// scenario hold throughout. In the end every job that was not deleted has succeeded and left no objects.
 func runChaos(t *testing.T, d *dialect) {
 	if *chaosOn != "all" {
 		on := strings.Split(*chaosOn, ",")

@@ -25,7 +25,7 @@ func TestCompareList(t *testing.T) {
 	}
 	err = CompareList(path, append(ran[:2:2], Outcome{Scenario: "d"}), false)
 	if err == nil || !strings.Contains(err.Error(), "committed, and did not happen: d: left to make it") {
-		t.Errorf("a scenario that is said to be left out: %v", err)
+		t.Errorf("a scenario that is declared as left out: %v", err)
 	}
 	err = CompareList(path, append(ran, Outcome{Scenario: "c"}), false)
 	if err == nil || !strings.Contains(err.Error(), "happened, and is not committed: c: ran") {

@@ -194,7 +194,7 @@ func (d *dialect) judged(v *view, job *v1alpha1.TrainingJob) string {
 	}
 	switch {
 	case !verdict.Judged || verdict.Reason == "":
-		return strings.TrimSpace("the scheduler has not said that the gang must wait: " + verdict.Message)
+		return strings.TrimSpace("the scheduler has not reported that the gang must wait: " + verdict.Message)
 	case pods == 0 && !d.capabilities[HoldsPods].Supported:
 		return "the gang has no pods, and this scheduler judges pods"
 	case pods > 0 && d.marksUnschedulable && marked == 0:

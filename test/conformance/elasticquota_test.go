@@ -115,8 +115,8 @@ func untilQuotaCounts() Step {
 					},
 				}}},
 			}
-			said, err := e.unschedulableMessage(ctx, probe)
-			if err != nil || strings.Contains(said, "is more than Max") {
+			message, err := e.unschedulableMessage(ctx, probe)
+			if err != nil || strings.Contains(message, "is more than Max") {
 				return err
 			}
 		}
@@ -124,7 +124,7 @@ func untilQuotaCounts() Step {
 }
 
 // unschedulableMessage returns the scheduler's message about a pod that it cannot place, and deletes the pod.
-func (e *Env) unschedulableMessage(ctx context.Context, pod *corev1.Pod) (said string, err error) {
+func (e *Env) unschedulableMessage(ctx context.Context, pod *corev1.Pod) (message string, err error) {
 	if err := e.cluster.client.Create(ctx, pod); err != nil {
 		return "", err
 	}
@@ -134,7 +134,7 @@ func (e *Env) unschedulableMessage(ctx context.Context, pod *corev1.Pod) (said s
 		}
 		for _, c := range pod.Status.Conditions {
 			if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-				said = c.Message
+				message = c.Message
 				return "", nil
 			}
 		}
@@ -146,7 +146,7 @@ func (e *Env) unschedulableMessage(ctx context.Context, pod *corev1.Pod) (said s
 	if err := e.cluster.client.Delete(ctx, pod, client.GracePeriodSeconds(0)); err != nil {
 		return "", err
 	}
-	return said, poll(ctx, func(ctx context.Context) (string, error) {
+	return message, poll(ctx, func(ctx context.Context) (string, error) {
 		err := e.cluster.client.Get(ctx, client.ObjectKeyFromObject(pod), pod)
 		if apierrors.IsNotFound(err) {
 			return "", nil

@@ -206,7 +206,7 @@ func hasOneGroup() Expectation {
 			return fmt.Sprintf("it has %d groups", len(groups))
 		}
 		if slices.Contains(v.dropped, groups[0].GetName()) {
-			return "its group was deleted and made anew"
+			return "its group was deleted and recreated"
 		}
 		return ""
 	}}

@@ -210,8 +210,8 @@ func AttemptOf(pod *corev1.Pod) int32 {
 	return int32(n)
 }
 
-// ResumeOf returns what a rank's trainer is told to resume from. It is false for a trainer without
-// checkpoints.
+// ResumeOf returns the checkpoint that a rank's trainer is given to resume from. It is false for a trainer
+// without checkpoints.
 func ResumeOf(pod *corev1.Pod) (string, bool) {
 	for i := range pod.Spec.Containers {
 		for _, e := range pod.Spec.Containers[i].Env {

@@ -45,7 +45,7 @@ func watchHangs() {
 	})
 }
 
-// goroutines are those that run code of this package, the same ones told once.
+// goroutines returns the stacks of goroutines that run code of this package, without duplicates.
 func goroutines() string {
 	var all bytes.Buffer
 	if err := pprof.Lookup("goroutine").WriteTo(&all, 1); err != nil {

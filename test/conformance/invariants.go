@@ -25,9 +25,9 @@ type Rules struct {
 	Backend scheduler.Backend
 	// ClusterObjects are what the backend reads of the cluster besides its groups (scheduler.Traits).
 	ClusterObjects []client.Object
-	// Races is how long after the scheduler has taken its invitation back, or after the last pod of an attempt
-	// has gone, a pod may still be created: what was sent before the watch told of it is on its way. Scenarios
-	// make no such races; chaos does.
+	// Races is how long pods can still be created after the scheduler has withdrawn its invitation, or after the
+	// last pod of an attempt was deleted: the request was sent before the watch reported the change. Only chaos
+	// has such races.
 	Races time.Duration
 }
 
@@ -35,14 +35,13 @@ type Rules struct {
 // happened:
 //
 //   - a pod is created only in a phase and for an attempt that is persisted;
-//   - not while a pod of another attempt of the job lives;
-//   - the first one of an attempt not before the scheduler asked for it;
-//   - it is told to resume from what is persisted by then, so all ranks of an attempt are told the same;
-//   - one that searches a volume is created only while its job drains, when no rank lives;
-//   - the GPUs of a node are never given out twice;
+//   - no pod is created while a pod of another attempt of the job lives;
+//   - the first pod of an attempt is created only after the scheduler has requested it;
+//   - a pod is given the persisted resume point, so all ranks of an attempt are given the same one;
+//   - a pod that searches a volume is created only while its job drains, when no rank lives;
+//   - the GPUs of a node are never allocated twice;
 //   - a suspended job has no pod that lives, a finished one is finished for good, attempts only go up;
-//   - a job without checkpoints succeeds by ranks that end well before anybody ends them, whatever they exit
-//     with then.
+//   - a job without checkpoints succeeds only by ranks that succeed before they are stopped.
 func (r Rules) Violations(h History) []string {
 	c := &checker{
 		Rules: r, jobs: map[types.UID]*v1alpha1.TrainingJob{}, pods: map[types.UID]*corev1.Pod{},
@@ -64,7 +63,7 @@ type checker struct {
 	groups map[types.UID]client.Object
 	// past are the states of groups that another state has replaced.
 	past map[types.UID][]pastGroup
-	// endedWell counts, by job and attempt, the pods that succeeded while nobody was ending them.
+	// endedWell counts, by job and attempt, the pods that succeeded before they were stopped.
 	endedWell map[jobAttempt]int32
 	// lastGone is when the latest pod of an attempt went.
 	lastGone map[jobAttempt]time.Time
@@ -154,7 +153,7 @@ func (c *checker) checkSuccess(job *v1alpha1.TrainingJob) {
 		return
 	}
 	if n := c.endedWell[jobAttempt{job.UID, job.Status.Attempt}]; n < gang.MinAvailable {
-		c.violation("job %s is Succeeded, and only %d of %d ranks of attempt %d ended before somebody ended them",
+		c.violation("job %s is Succeeded, and only %d of %d ranks of attempt %d succeeded before they were stopped",
 			job.Name, n, gang.MinAvailable, job.Status.Attempt)
 	}
 }
@@ -164,7 +163,7 @@ func endedWell(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded && !beingEnded(pod)
 }
 
-// beingEnded reports whether somebody is ending a pod, or is about to.
+// beingEnded reports whether a pod is being stopped, or is about to be.
 func beingEnded(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp != nil || slices.ContainsFunc(pod.Status.Conditions,
 		func(c corev1.PodCondition) bool {
@@ -195,8 +194,8 @@ func (c *checker) checkCreation(pod *corev1.Pod) {
 	}
 	// Under scope Rank a commit may be persisted while the pod is created.
 	gang := spec.Scope(job) == v1alpha1.ScopeGang
-	if told, ok := ResumeOf(pod); ok && gang && told != ResumePath(job) {
-		c.violation("pod %s is told to resume from %q while %q is persisted", pod.Name, told, ResumePath(job))
+	if from, ok := ResumeOf(pod); ok && gang && from != ResumePath(job) {
+		c.violation("pod %s is given %q to resume from while %q is persisted", pod.Name, from, ResumePath(job))
 	}
 	first := true
 	for _, other := range c.podsOf(uid) {

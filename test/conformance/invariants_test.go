@@ -38,7 +38,7 @@ func violationCases() map[string]violationCase {
 				aPod("0", 1, "n"), aPod("1", 1, "n")},
 		},
 		"a pod before the attempt is persisted": {
-			reason:  "after a crash nobody would know whose it is",
+			reason:  "after a crash its attempt would be unknown",
 			history: []client.Object{aJob(queued, 1), aGroup(2, fakescheduler.Invited), aPod("0", 2, "")},
 			want:    []string{"pod bert-worker-0 is created for attempt 2 while attempt 1 is persisted"},
 		},
@@ -80,24 +80,24 @@ func violationCases() map[string]violationCase {
 			history: []client.Object{aJob(running, 1), invited, aPod("0", 1, "n"), aJob(v1alpha1.PhaseSuspended, 1)},
 			want:    []string{"job bert is Suspended while pod bert-worker-0 lives"},
 		},
-		"told to resume from what is persisted": {
-			reason: "nothing to complain about",
+		"resumes from what is persisted": {
+			reason: "no violation",
 			history: []client.Object{savedJob(queued, 2, 100), aGroup(2, fakescheduler.Invited),
-				told("0", 2, 100), told("1", 2, 100)},
+				resumingFrom("0", 2, 100), resumingFrom("1", 2, 100)},
 		},
-		"a rank that is told nothing of the resume point": {
-			reason: "it would begin anew, beside others that do not",
+		"a rank without the resume point": {
+			reason: "it would start from step 0, unlike the others",
 			history: []client.Object{savedJob(queued, 2, 100), aGroup(2, fakescheduler.Invited),
-				told("0", 2, 100), told("1", 2, 0)},
+				resumingFrom("0", 2, 100), resumingFrom("1", 2, 0)},
 			want: []string{
-				`pod bert-worker-1 is told to resume from "" while "/checkpoints/attempt-1/step-100" is persisted`,
+				`pod bert-worker-1 is given "" to resume from while "/checkpoints/attempt-1/step-100" is persisted`,
 			},
 		},
-		"told before it is persisted": {
-			reason:  "after a crash the others would be told something else",
-			history: []client.Object{aJob(queued, 2), aGroup(2, fakescheduler.Invited), told("0", 2, 100)},
+		"given before it is persisted": {
+			reason:  "after a crash the others would be given another one",
+			history: []client.Object{aJob(queued, 2), aGroup(2, fakescheduler.Invited), resumingFrom("0", 2, 100)},
 			want: []string{
-				`pod bert-worker-0 is told to resume from "/checkpoints/attempt-1/step-100" while "" is persisted`,
+				`pod bert-worker-0 is given "/checkpoints/attempt-1/step-100" to resume from while "" is persisted`,
 			},
 		},
 		"a search when all have ended": {
@@ -126,8 +126,8 @@ func violationCases() map[string]violationCase {
 			reason: "exit 0 after a deletion is a loss",
 			history: []client.Object{aJob(running, 1), invited, aPod("0", 1, "n"), through("0", 1, true),
 				aJob(v1alpha1.PhaseSucceeded, 1)},
-			want: []string{"job bert is Succeeded, and only 0 of 1 ranks of attempt 1 ended before somebody ended " +
-				"them"},
+			want: []string{"job bert is Succeeded, and only 0 of 1 ranks of attempt 1 succeeded before they were " +
+				"stopped"},
 		},
 		"back from the dead": {
 			reason:  "final phases absorb",
@@ -273,8 +273,8 @@ func savedJob(phase v1alpha1.Phase, attempt int32, step int64) *v1alpha1.Trainin
 	return j
 }
 
-// told is a pod whose trainer is told to resume from there; 0: from nothing.
-func told(index string, attempt int, step int64) *corev1.Pod {
+// resumingFrom returns a pod whose trainer is given the checkpoint of a step; 0: none.
+func resumingFrom(index string, attempt int, step int64) *corev1.Pod {
 	p := aPod(index, attempt, "")
 	e := corev1.EnvVar{Name: checkpoint.EnvResume}
 	if step > 0 {

@@ -24,8 +24,8 @@ const closed = "conformance.mlplatform.example.com/closed"
 // that came later. Gangs whose backoff is over are tried in one round.
 var priorityAtRest = Scenario{
 	name: "priority-at-rest",
-	promise: "capacity that becomes free all at once goes to the highest gang whose backoff is over, " +
-		"whichever came first",
+	promise: "capacity that becomes free at once goes to the gang of the highest priority whose backoff is " +
+		"over, whatever the order of submission",
 	needs: []Capability{PriorityAfterBackoff},
 	steps: slices.Concat([]Step{
 		closeNodes(3),

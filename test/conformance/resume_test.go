@@ -25,10 +25,10 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// Every attempt of a trainer saves once after 100 steps, trains 50 more, and then stalls until it is told to
-// finish, so what is saved and what is lost does not depend on timing. It starts late enough for its agent's
-// first report to contain no step. The second report, a second later, contains all of them, so the operator
-// has no progress to write that it would delay.
+// Every attempt of a trainer saves once after 100 steps, trains 50 more, and then stalls until the test lets
+// it finish, so what is saved and what is lost does not depend on timing. It starts late enough for its
+// agent's first report to contain no step. The second report, a second later, contains all of them, so the
+// operator has no progress to write that it would delay.
 const (
 	saveSteps, stallSteps, allSteps = 100, 150, 1000
 	staller                         = "steps=1000 rate=1000 every=100ms save=50ms start=300ms " +
@@ -138,8 +138,8 @@ func trainOn(name string) Step {
 	}}
 }
 
-// resumed checks the resume against what the ranks were told, what the trainers did, what is on the volume,
-// and what was counted. It notes the state of the job, which is about to be deleted.
+// resumed checks that the given resume point, the trainers' steps, the volume and the counters agree. It
+// records the state of the job, which is about to be deleted.
 func resumed(name string, ranks int32, end ending) Step {
 	return Step{fmt.Sprintf("%s has resumed from step %d", name, end.resume),
 		func(ctx context.Context, e *Env) error {
@@ -161,22 +161,22 @@ func resumed(name string, ranks int32, end ending) Step {
 			if newest == nil {
 				return errors.New("attempt 1 left no complete checkpoint")
 			}
-			told := map[int32]map[string]bool{1: {}, 2: {}}
+			given := map[int32]map[string]bool{1: {}, 2: {}}
 			names := map[int32]map[string]bool{1: {}, 2: {}}
 			for _, entry := range e.recorder.soFar() {
 				if p, ok := entry.Object.(*corev1.Pod); ok && JobOf(p) == job.UID && !render.IsResolver(p) {
 					from, _ := ResumeOf(p)
-					told[AttemptOf(p)][from] = true
+					given[AttemptOf(p)][from] = true
 					names[AttemptOf(p)][p.Name] = true
 				}
 			}
 			from := "/checkpoints/" + newest.Path
 			wrong := []string{
-				differs("the step of the newest complete checkpoint that attempt 1 left", newest.Step, end.resume),
-				differs("what the ranks of attempt 1 were told",
-					strings.Join(slices.Sorted(maps.Keys(told[1])), " and "), ""),
-				differs("what the ranks of attempt 2 were told",
-					strings.Join(slices.Sorted(maps.Keys(told[2])), " and "), from),
+				differs("the step of the newest complete checkpoint of attempt 1", newest.Step, end.resume),
+				differs("what the ranks of attempt 1 were given",
+					strings.Join(slices.Sorted(maps.Keys(given[1])), " and "), ""),
+				differs("what the ranks of attempt 2 were given",
+					strings.Join(slices.Sorted(maps.Keys(given[2])), " and "), from),
 				differs("the persisted resume point", ResumePath(job), from),
 				differs("the number of ranks of attempt 2", len(names[2]), int(ranks)),
 				differs("the first steps of attempt 1", fmt.Sprint(e.operator.proxy.firstSteps(1)), "[1]"),

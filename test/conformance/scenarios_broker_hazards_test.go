@@ -17,9 +17,8 @@ import (
 
 // Scenarios in which something comes between a plan and the gang that it is for.
 
-// Classes of gangs that stand in a plan's way: thief is worth more than urgent and preempts nobody; gangs of
-// class sheltered, which are worth what those of class low are, run for an hour before they are asked, if
-// others can be.
+// Classes of gangs that interfere with a plan. thief has a higher priority than urgent and does not preempt.
+// sheltered has the priority of low, and protects gangs for an hour while the operator can preempt others.
 const (
 	thief     = "conformance-thief"
 	sheltered = "conformance-sheltered"
@@ -43,8 +42,8 @@ func brokerHazards() []Scenario {
 
 var brokerRoomStolen = Scenario{
 	name: "broker-room-stolen",
-	promise: "when the room that was made goes to a gang that is worth more, others make room again; neither " +
-		"loses anything",
+	promise: "when a gang of higher priority takes the freed capacity, the operator preempts other gangs; no " +
+		"victim loses progress",
 	needs: []Capability{MakesRoom, ServesByPriority}, brokers: true,
 	steps: slices.Concat(train(saver("a", 2, answers), saver("b", 2, answers)), []Step{
 		submit(jobSpec{name: "thief", ranks: 2, gpus: 8, class: thief}),
@@ -59,8 +58,8 @@ var brokerRoomStolen = Scenario{
 
 var brokerNodeLost = Scenario{
 	name: "broker-stale-node",
-	promise: "when a node takes no ranks any more on which room is being made, somebody else makes room " +
-		"elsewhere; neither loses anything",
+	promise: "when the node of a victim becomes unschedulable, the operator preempts a gang on another node; " +
+		"no victim loses progress",
 	needs: []Capability{MakesRoom}, brokers: true,
 	steps: append(train(saver("a", 2, answers), saver("b", 2, answers)),
 		submit(jobSpec{name: "high", ranks: 2, gpus: 8, class: urgent}),
@@ -74,8 +73,8 @@ var brokerNodeLost = Scenario{
 
 var brokerTornSave = Scenario{
 	name: "broker-torn-save",
-	promise: "a save that never becomes complete makes room all the same; the gang resumes from the one " +
-		"before, and is known not to have saved",
+	promise: "a victim whose checkpoint never completes is stopped in time; it resumes from the previous one " +
+		"and counts as not having saved",
 	needs: []Capability{MakesRoom}, brokers: true,
 	steps: []Step{
 		submit(saver("low", 4, tears)),
@@ -89,8 +88,8 @@ var brokerTornSave = Scenario{
 
 var brokerVictimFails = Scenario{
 	name: "broker-victim-fails",
-	promise: "a gang that loses a rank while it saves for another is ended at once, and has met one " +
-		"preemption and no failure",
+	promise: "a victim that loses a rank while it saves is stopped at once; this counts as one preemption and " +
+		"no failure",
 	needs: []Capability{MakesRoom}, brokers: true,
 	steps: []Step{
 		submit(saver("low", 4, crawls)),
@@ -106,8 +105,8 @@ var brokerVictimFails = Scenario{
 
 var brokerSparesFinishing = Scenario{
 	name: "broker-spares-finishing",
-	promise: "a gang that is about to finish is waited for: it succeeds, nobody is asked, and the other takes " +
-		"its room",
+	promise: "the operator waits for a gang that is about to finish: it succeeds, and the preemptor then runs " +
+		"without a preemption",
 	needs: []Capability{MakesRoom}, brokers: true,
 	steps: []Step{
 		submit(jobSpec{name: "dear", ranks: 2, gpus: 8, class: low}),
@@ -123,9 +122,10 @@ var brokerSparesFinishing = Scenario{
 }
 
 var brokerMinRun = Scenario{
-	name:    "broker-min-run",
-	promise: "a gang that its class shelters runs on while others can make room, though that costs more",
-	needs:   []Capability{MakesRoom}, brokers: true,
+	name: "broker-min-run",
+	promise: "the operator preempts no gang that its class shelters while it can preempt others, even if " +
+		"those cost more",
+	needs: []Capability{MakesRoom}, brokers: true,
 	// A gang is sheltered for twice its save in any case.
 	steps: slices.Concat(train(shelteredSaver("young", 2), saver("dear", 2, strolls)), []Step{
 		submit(jobSpec{name: "high", ranks: 2, gpus: 8, class: urgent}),
@@ -134,10 +134,9 @@ var brokerMinRun = Scenario{
 }
 
 var brokerForeignPreemptor = Scenario{
-	name: "broker-foreign-preemptor",
-	promise: "a gang whose class names no waiting class is none of the broker's business: its scheduler " +
-		"preempts as ever",
-	needs: []Capability{MakesRoom}, brokers: true,
+	name:    "broker-foreign-preemptor",
+	promise: "the scheduler itself preempts for a gang whose class names no waiting class",
+	needs:   []Capability{MakesRoom}, brokers: true,
 	steps: []Step{
 		submit(jobSpec{name: "low", ranks: 4, gpus: 8, class: low}),
 		until("low", runsWhole(4), attempt(1)),
@@ -150,8 +149,8 @@ var brokerForeignPreemptor = Scenario{
 
 var brokerSavesAhead = Scenario{
 	name: "broker-saves-ahead",
-	promise: "a gang that is sheltered saves while the other waits, and trains on; when it makes room in the " +
-		"end, it has lost nothing",
+	promise: "a sheltered gang saves while the preemptor waits, and continues to train; when it yields later, " +
+		"it loses no progress",
 	needs: []Capability{MakesRoom}, brokers: true,
 	steps: slices.Concat(train(shelteredSaver("young", 4)), []Step{
 		submit(jobSpec{name: "high", ranks: 2, gpus: 8, class: urgent}),

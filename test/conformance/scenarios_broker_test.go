@@ -68,8 +68,8 @@ func brokerScenarios() []Scenario {
 
 var brokerMakesRoom = Scenario{
 	name: "broker-makes-room",
-	promise: "a gang for which others make room runs in its first attempt; they have saved all, and do not " +
-		"return before it has started",
+	promise: "a preemptor runs in its first attempt; its victims save all progress, and do not start again " +
+		"before it has started",
 	needs: []Capability{MakesRoom}, brokers: true,
 	steps: makesRoom(jobSpec{name: "low", ranks: 4, gpus: 8, class: low},
 		jobSpec{name: "high", ranks: 2, gpus: 8, class: urgent}),
@@ -100,8 +100,8 @@ func makesRoom(victim, winner jobSpec) []Step {
 
 var brokerHoldsOthers = Scenario{
 	name: "broker-holds-others",
-	promise: "while others make room for a gang, one of a lower priority does not begin there, and says " +
-		"why; it runs after that",
+	promise: "while victims yield, no gang of a lower priority than the preemptor starts there; its status " +
+		"gives the reason, and it runs later",
 	needs: []Capability{MakesRoom}, brokers: true,
 	steps: holdsOthers(),
 }
@@ -123,8 +123,8 @@ func holdsOthers() []Step {
 
 var brokerEndsTheCheapest = Scenario{
 	name: "broker-cheapest",
-	promise: "of two gangs that could make room the one whose end costs less does, whichever the scheduler " +
-		"would take; the other runs on",
+	promise: "the operator preempts the cheaper of two possible victims, whichever the scheduler would " +
+		"choose; the other keeps running",
 	needs: []Capability{MakesRoom}, brokers: true,
 	steps: []Step{
 		submit(saver("cheap", 2, answers)),
@@ -144,7 +144,7 @@ var brokerEndsTheCheapest = Scenario{
 
 var brokerTwoPreemptors = Scenario{
 	name:    "broker-two-preemptors",
-	promise: "of two gangs that need room each has victims of its own, and nobody makes room twice",
+	promise: "two preemptors have different victims, and no gang is preempted twice",
 	needs:   []Capability{MakesRoom}, brokers: true,
 	steps: slices.Concat(train(saver("a", 2, answers), saver("b", 2, answers)), []Step{
 		submit(jobSpec{name: "first", ranks: 2, gpus: 8, class: urgent}),
@@ -155,10 +155,9 @@ var brokerTwoPreemptors = Scenario{
 }
 
 var brokerRevoked = Scenario{
-	name: "broker-revoked",
-	promise: "when a gang for which others make room is gone, nobody else is asked, and whoever was returns " +
-		"at once",
-	needs: []Capability{MakesRoom}, brokers: true,
+	name:    "broker-revoked",
+	promise: "when the preemptor is deleted, the operator preempts no more gangs, and victims return at once",
+	needs:   []Capability{MakesRoom}, brokers: true,
 	steps: append(train(saver("slow", 2, hangs), saver("fast", 2, answers)),
 		submit(jobSpec{name: "high", ranks: 4, gpus: 8, class: urgent}),
 		until("slow", is(v1alpha1.PhaseDraining), reason(v1alpha1.ReasonMakesRoom)),
@@ -172,8 +171,8 @@ var brokerRevoked = Scenario{
 
 var brokerSilentTrainer = Scenario{
 	name: "broker-silent-trainer",
-	promise: "a trainer that does not answer is ended when its time is over, resumes from its last " +
-		"checkpoint, and is known not to answer",
+	promise: "a trainer that does not answer a request is stopped after its time limit, resumes from its last " +
+		"checkpoint, and is recorded as not answering",
 	needs: []Capability{MakesRoom}, brokers: true,
 	steps: []Step{
 		submit(saver("low", 4, answers)),
@@ -189,8 +188,8 @@ var brokerSilentTrainer = Scenario{
 
 var brokerHandsOver = Scenario{
 	name: "broker-hands-over",
-	promise: "a gang for which nobody can be asked waits under its own class then, and runs once there is " +
-		"room; nothing is counted",
+	promise: "a gang without possible victims returns to its own class and waits; it runs once capacity is " +
+		"free, and nothing is counted",
 	needs: []Capability{MakesRoom}, brokers: true,
 	steps: []Step{
 		submit(jobSpec{name: "peer", ranks: 4, gpus: 8, class: urgent}),
@@ -208,7 +207,7 @@ var brokerHandsOver = Scenario{
 
 var brokerMisnamedClass = Scenario{
 	name:    "broker-unusable-class",
-	promise: "the class of a gang names a waiting class that does not exist: its scheduler preempts, as without",
+	promise: "the scheduler itself preempts for a gang whose class names a missing waiting class",
 	needs:   []Capability{MakesRoom}, brokers: true,
 	steps: append([]Step{
 		submit(jobSpec{name: "low", ranks: 4, gpus: 8, class: low}),

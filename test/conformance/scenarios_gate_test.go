@@ -15,7 +15,8 @@ import (
 // Scenarios in which a scheduler that decides by quotas waits behind a gate until the operator has found out
 // whose end costs least.
 
-// priorityBoost is Kueue's annotation of a Workload, by which the operator marks whom to spare.
+// priorityBoost is Kueue's annotation of a Workload. The operator sets it on gangs that Kueue should not
+// preempt.
 const priorityBoost = "kueue.x-k8s.io/priority-boost"
 
 func gateScenarios() []Scenario {
@@ -24,8 +25,8 @@ func gateScenarios() []Scenario {
 
 var gateCheapest = Scenario{
 	name: "gate-cheapest",
-	promise: "of two gangs of one class the one whose end costs less is preempted, though the scheduler " +
-		"would take the younger; it has saved all, and no mark stays at the other",
+	promise: "Kueue preempts the cheaper of two gangs of a class, not the younger; it has saved all progress, " +
+		"and the other keeps no boost",
 	needs: []Capability{HasPreemptionGate}, brokers: true,
 	steps: []Step{
 		submit(saver("cheap", 2, answers)),
@@ -45,10 +46,9 @@ var gateCheapest = Scenario{
 }
 
 var gateForeignBooster = Scenario{
-	name: "gate-foreign-booster",
-	promise: "a boost that somebody else has given a gang counts as the scheduler counts it, and the operator " +
-		"leaves it as it is",
-	needs: []Capability{HasPreemptionGate}, brokers: true,
+	name:    "gate-foreign-booster",
+	promise: "the operator respects and keeps a boost that another controller has set",
+	needs:   []Capability{HasPreemptionGate}, brokers: true,
 	steps: []Step{
 		submit(saver("first", 2, answers)),
 		until("first", runsWhole(2), saved(saveSteps), trained(1, stallSteps)),
@@ -65,8 +65,8 @@ var gateForeignBooster = Scenario{
 
 var gateHandsOver = Scenario{
 	name: "gate-hands-over",
-	promise: "where only gangs could make room that are sheltered, the scheduler preempts for the gang when " +
-		"half of its time is over, in its first attempt",
+	promise: "where all possible victims are sheltered, the scheduler preempts after half of the preemptor's " +
+		"time, in its first attempt",
 	needs: []Capability{HasPreemptionGate}, brokers: true,
 	steps: []Step{
 		submit(jobSpec{name: "low", ranks: 4, gpus: 8, class: sheltered}),
@@ -94,7 +94,7 @@ func hasBoost(want string) Expectation {
 
 // boostGroupOf a gang, as another controller might.
 func boostGroupOf(name, boost string) Step {
-	return Step{"somebody boosts " + name + " by " + boost, func(ctx context.Context, e *Env) error {
+	return Step{"another controller boosts " + name + " by " + boost, func(ctx context.Context, e *Env) error {
 		v, err := e.look(ctx)
 		if err != nil {
 			return err

@@ -11,7 +11,7 @@ import (
 
 var priorityOrder = Scenario{
 	name:    "priority-order",
-	promise: "as capacity becomes free the waiting gangs run in order of priority, whichever came first",
+	promise: "as capacity becomes free the waiting gangs run in order of priority, not of submission",
 	needs:   []Capability{ServesByPriority},
 	steps: []Step{
 		submit(jobSpec{name: "filler", ranks: 4, gpus: 8, class: top}),
@@ -46,8 +46,8 @@ var priorityOrder = Scenario{
 // A scheduler that tries the lower gang first must preempt it again.
 var priorityWins = Scenario{
 	name: "priority-wins",
-	promise: "of waiting gangs each one comes to run before those of lower priority are through, whoever " +
-		"came first",
+	promise: "each waiting gang runs before all gangs of lower priority have run, whatever the order of " +
+		"submission",
 	steps: []Step{
 		submit(jobSpec{name: "filler", ranks: 4, gpus: 8, class: top}),
 		until("filler", runsWhole(4)),
@@ -98,8 +98,8 @@ var submissionOrder = Scenario{
 
 var smallPassesLarge = Scenario{
 	name: "small-passes-large",
-	promise: "a small gang uses what a large one that waits cannot use, and the large one runs as soon as " +
-		"it fits",
+	promise: "a small gang uses capacity that a waiting large gang cannot use, and the large one runs as soon " +
+		"as it fits",
 	needs: []Capability{LetsSmallPass},
 	steps: []Step{
 		submit(jobSpec{name: "filler", ranks: 2, gpus: 8}),
@@ -119,7 +119,7 @@ var smallPassesLarge = Scenario{
 
 var keepsItsPlace = Scenario{
 	name:    "keeps-its-place",
-	promise: "a preempted gang returns before a gang of its priority that came after it",
+	promise: "a preempted gang returns before a gang of its priority that was submitted later",
 	needs:   []Capability{KeepsPlace},
 	steps: []Step{
 		submit(jobSpec{name: "victim", ranks: 4, gpus: 8, class: low}),

@@ -31,8 +31,8 @@ func scenarios() []Scenario {
 
 var wholeGangWait = Scenario{
 	name: "whole-gang-wait",
-	promise: "a gang of which one rank does not fit starts no rank at all, keeps its place, and runs " +
-		"whole once it fits",
+	promise: "a gang of which one rank does not fit starts no rank, keeps its place in the queue, and runs as " +
+		"a unit once it fits",
 	steps: []Step{
 		submit(jobSpec{name: "filler", ranks: 1, gpus: 8}),
 		until("filler", runsWhole(1)),
@@ -52,7 +52,7 @@ var wholeGangWait = Scenario{
 
 var twoGangsOf60Percent = Scenario{
 	name:    "two-gangs-of-60-percent",
-	promise: "of two gangs that need 60% of the GPUs each one runs, the other holds no GPU, and then runs too",
+	promise: "of two gangs that each need 60% of the GPUs one runs, and the other holds no GPU until it runs",
 	steps: []Step{
 		submit(jobSpec{name: "a", ranks: 5, gpus: 4}),
 		submit(jobSpec{name: "b", ranks: 5, gpus: 4}),
@@ -74,8 +74,9 @@ var twoGangsOf60Percent = Scenario{
 
 // preemptAndReturn plays the cycle in which crash_test.go kills the operator at each of its writes.
 var preemptAndReturn = Scenario{
-	name:    "preempt-and-return",
-	promise: "a preempted gang gives everything back, spends no restart, and returns whole as its next attempt",
+	name: "preempt-and-return",
+	promise: "a preempted gang releases everything, spends no restart, and returns as a unit in its next " +
+		"attempt",
 	steps: cycle(jobSpec{name: "low", ranks: 4, gpus: 8, class: low},
 		jobSpec{name: "high", ranks: 2, gpus: 8, class: high}),
 }
@@ -148,8 +149,8 @@ var eachRoleHasItsShare = Scenario{
 		nothingLeft("led"),
 		submit(judgedLast),
 		judged("evaluated"),
-		// That verdict may be on ranks that were the first to be made. Whoever binds a rank that was made after all
-		// of them has judged them all.
+		// That verdict may only cover the ranks that were created first. A scheduler that binds a later rank has
+		// judged all of them.
 		until("evaluated", hasPods(4)),
 		submit(jobSpec{name: "fits", ranks: 1, gpus: 1}),
 		until("fits", runsWhole(1)),
@@ -161,9 +162,10 @@ var eachRoleHasItsShare = Scenario{
 }
 
 var refusesWhatItCannotSay = Scenario{
-	name:    "refuses-what-it-cannot-say",
-	promise: "a job that its scheduler has no words for fails with the field's name, and nothing is made for it",
-	needs:   []Capability{RejectsRoles},
+	name: "refuses-what-it-cannot-say",
+	promise: "a job that its scheduler cannot express fails with the field's name, and the operator creates " +
+		"nothing for it",
+	needs: []Capability{RejectsRoles},
 	steps: []Step{
 		submit(led),
 		until("led", is(v1alpha1.PhaseFailed), reason(v1alpha1.ReasonInvalidSpec)),
@@ -173,8 +175,8 @@ var refusesWhatItCannotSay = Scenario{
 
 var scheduleTimeout = Scenario{
 	name: "schedule-timeout",
-	promise: "a gang that is not placed in time gives its place and its pods back, and queues again after " +
-		"a backoff",
+	promise: "a gang that is not placed in time gives up its place and its pods, and queues again after a " +
+		"backoff",
 	steps: []Step{
 		submit(jobSpec{name: "filler", ranks: 4, gpus: 8, class: top}),
 		until("filler", runsWhole(4)),
@@ -192,7 +194,7 @@ var scheduleTimeout = Scenario{
 
 var suspendAndResume = Scenario{
 	name:    "suspend-and-resume",
-	promise: "a suspended gang holds nothing, whether it ran or waited, and resumes whole",
+	promise: "a suspended gang holds nothing, whether it ran or waited, and resumes as a unit",
 	steps: []Step{
 		submit(jobSpec{name: "runner", ranks: 4, gpus: 8}),
 		until("runner", runsWhole(4)),
@@ -213,7 +215,7 @@ var suspendAndResume = Scenario{
 
 var suspendedFromTheStart = Scenario{
 	name:    "suspended-from-the-start",
-	promise: "a job that is submitted suspended makes nothing until it is resumed",
+	promise: "the operator creates nothing for a job that is submitted suspended until it is resumed",
 	steps: []Step{
 		submit(jobSpec{name: "later", ranks: 2, gpus: 8, suspended: true}),
 		until("later", is(v1alpha1.PhaseSuspended)),
@@ -247,8 +249,8 @@ var deletionLeavesNothing = Scenario{
 
 var heldDeletion = Scenario{
 	name: "held-deletion",
-	promise: "a deleted job that somebody's finalizer holds ends its ranks and gives its places back, to a " +
-		"gang that then runs",
+	promise: "a deleted job that another controller's finalizer holds stops its ranks, and another gang runs " +
+		"in its place",
 	steps: []Step{
 		submit(jobSpec{name: "runner", ranks: 4, gpus: 8}),
 		hold("runner", true),
@@ -266,7 +268,7 @@ var heldDeletion = Scenario{
 
 var lostRank = Scenario{
 	name:    "lost-rank",
-	promise: "a gang that loses one rank is ended whole and starts again whole, at no cost to backoffLimit",
+	promise: "a gang that loses one rank stops and restarts as a unit, without a cost to backoffLimit",
 	steps: []Step{
 		submit(jobSpec{name: "gang", ranks: 3, gpus: 8, backoffLimit: ptr.To[int32](0)}),
 		until("gang", runsWhole(3)),
@@ -279,8 +281,8 @@ var lostRank = Scenario{
 
 var failedRank = Scenario{
 	name: "failed-rank",
-	promise: "a failed rank restarts the whole gang and spends one restart; the next one over " +
-		"backoffLimit fails the job",
+	promise: "a failed rank restarts the whole gang and spends one restart; the next one over backoffLimit " +
+		"fails the job",
 	steps: []Step{
 		submit(jobSpec{name: "gang", ranks: 3, gpus: 8, backoffLimit: ptr.To[int32](1),
 			cleanPods: v1alpha1.CleanPodNone}),
@@ -297,7 +299,7 @@ var failedRank = Scenario{
 
 var queueQuota = Scenario{
 	name:    "queue-quota",
-	promise: "a gang that exceeds its queue's GPUs waits whole, although the nodes could hold it",
+	promise: "a gang that exceeds its queue's GPUs waits as a unit, although the nodes could hold it",
 	needs:   []Capability{LimitsQueues},
 	steps: []Step{
 		makeQueue("conformance-small", "16"),

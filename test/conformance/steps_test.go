@@ -297,7 +297,7 @@ func (e *Env) untilNoService(ctx context.Context, name string) error {
 	})
 }
 
-// named waits until host names lead to each rank of the job's current attempt, and to nobody else.
+// named waits until host names resolve to the ranks of the job's current attempt, and to no other pod.
 func named(name string) Step {
 	return Step{"until the ranks of " + name + " are named", func(ctx context.Context, e *Env) error {
 		return poll(ctx, func(ctx context.Context) (string, error) {
