@@ -221,7 +221,7 @@ func specFields(t *testing.T) []string {
 	return walk(schema, "")
 }
 
-// managedByStays: whoever runs the job is known from the start, and for ever.
+// managedByStays checks that spec.managedBy is immutable.
 func (s server) managedByStays(t *testing.T) {
 	to := func(value string) func(*v1alpha1.TrainingJob) {
 		return func(j *v1alpha1.TrainingJob) { j.Spec.ManagedBy = value }

@@ -13,10 +13,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// claims: devices that ranks claim are in no minResources, so who submits such a job is told, and not
-// refused.
+// claims checks that a job whose ranks claim devices gets a warning: minResources does not count claims.
 func (s server) claims(t *testing.T) {
-	c, said := s.warned(t)
+	c, warned := s.warned(t)
 	job := func(claims ...corev1.PodResourceClaim) *v1alpha1.TrainingJob {
 		return &v1alpha1.TrainingJob{
 			ObjectMeta: metav1.ObjectMeta{Name: "bert", Namespace: "default"},
@@ -36,11 +35,11 @@ func (s server) claims(t *testing.T) {
 		job  *v1alpha1.TrainingJob
 		want bool
 	}{"claims a device": {job(gpu), true}, "claims none": {job(), false}} {
-		said.take()
+		warned.take()
 		if err := c.Create(t.Context(), tc.job, client.DryRunAll); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if text := said.take(); strings.Contains(text, "resourceClaims") != tc.want {
+		if text := warned.take(); strings.Contains(text, "resourceClaims") != tc.want {
 			t.Errorf("%s: warned: %q", name, text)
 		}
 	}

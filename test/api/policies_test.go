@@ -70,17 +70,17 @@ func (s server) install(t *testing.T, p policy) {
 	}
 }
 
-// warned is a client whose warnings from the API server are kept.
+// warned returns a client, and the warnings that the API server sends it.
 func (s server) warned(t *testing.T) (client.Client, *warnings) {
 	t.Helper()
-	said := &warnings{}
+	received := &warnings{}
 	config := rest.CopyConfig(s.config)
-	config.WarningHandler = said
+	config.WarningHandler = received
 	c, err := client.New(config, client.Options{Scheme: s.client.Scheme()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c, said
+	return c, received
 }
 
 // warnings of the API server, as kubectl prints them.
@@ -108,13 +108,13 @@ func (s server) reportsOff(t *testing.T) {
 	if err := apitest.Install(t.Context(), s.client, "../../deploy/operator/warnings.yaml"); err != nil {
 		t.Fatal(err)
 	}
-	c, said := s.warned(t)
+	c, received := s.warned(t)
 	const want = "this installation has no report server"
 	warned := func(ctx context.Context, checkpoint *v1alpha1.CheckpointSpec) (string, error) {
 		job := simple()
 		job.Spec.Checkpoint = checkpoint
 		err := c.Create(ctx, job, client.DryRunAll)
-		return said.take(), err
+		return received.take(), err
 	}
 	store := &v1alpha1.CheckpointSpec{Storage: v1alpha1.StorageS3, URI: "s3://models/bert"}
 	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true,

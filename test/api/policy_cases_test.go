@@ -165,7 +165,7 @@ func restricted() policy {
 					EmptyDir: &corev1.EmptyDirVolumeSource{},
 				}}}
 			}), true, ""},
-			"nothing said": {func(*v1alpha1.TrainingJob) {}, true, "set runAsNonRoot: true"},
+			"not set": {func(*v1alpha1.TrainingJob) {}, true, "set runAsNonRoot: true"},
 			"the host's network": {with(func(p *corev1.PodTemplateSpec) { p.Spec.HostNetwork = true }), true,
 				"remove hostNetwork"},
 			"a host's directory": {with(func(p *corev1.PodTemplateSpec) {

@@ -73,11 +73,11 @@ func readPolicies(t *testing.T, path string) []*judge.Policy {
 	return all
 }
 
-// denials is everything that a policy says of the creation of a job; "" if it lets it through. A judgement
-// that costs too much fails the test.
+// denials returns the messages of a policy on the creation of a job; "" if it allows it. An evaluation that
+// costs too much fails the test.
 func denials(t *testing.T, p *judge.Policy, job *v1alpha1.TrainingJob, namespace *corev1.Namespace) string {
 	t.Helper()
-	said, err := p.Judge(t.Context(), judge.Request{
+	denied, err := p.Judge(t.Context(), judge.Request{
 		Object: asUnstructured(t, job).Object, Namespace: namespace,
 		Rights: func(authorizer.Attributes) bool { return true },
 	})
@@ -85,14 +85,14 @@ func denials(t *testing.T, p *judge.Policy, job *v1alpha1.TrainingJob, namespace
 		t.Error(err)
 	}
 	var words []string
-	for _, s := range said {
-		words = append(words, s.Message)
+	for _, d := range denied {
+		words = append(words, d.Message)
 	}
 	return strings.Join(words, "\n")
 }
 
-// TestSpecs: the CRD and the policies of deploy/admission refuse what Validate refuses, and name the same
-// fields.
+// TestSpecs checks that the CRD and the policies of deploy/admission refuse what Validate refuses, and name
+// the same fields.
 func TestSpecs(t *testing.T) {
 	crd, err := judge.ReadCRD("../../deploy/crd/mlplatform.example.com_trainingjobs.yaml")
 	if err != nil {

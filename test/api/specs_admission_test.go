@@ -75,7 +75,7 @@ func admissionSpecs() map[string]spec {
 		"a group of coscheduling":   label("scheduling.x-k8s.io/pod-group"),
 		"an old coscheduling group": label("pod-group.scheduling.sigs.k8s.io"),
 		"a group of Volcano":        annotation("scheduling.k8s.io/group-name"),
-		"a Workload of somebody":    annotation("kueue.x-k8s.io/workload"),
+		"a Workload of Kueue":       annotation("kueue.x-k8s.io/workload"),
 		"a second group of Volcano": annotation("scheduling.volcano.sh/group-name"),
 		"a topology is no membership": {
 			reason: "Kueue reads it from the template", full: true, edit: inWorker(func(t *corev1.PodTemplateSpec) {

@@ -166,7 +166,7 @@ func checkpointSpecs() map[string]spec {
 			fields: []string{at + "storage"}, says: "remove those of the other kind",
 		},
 		"pvc with credentials": {
-			reason: "nobody would use them",
+			reason: "pvc storage does not use credentials",
 			edit:   checkpoints(v1alpha1.CheckpointSpec{CredentialsSecretRef: &v1alpha1.SecretReference{Name: "aws"}}),
 			fields: []string{at + "storage"}, says: "remove those of the other kind",
 		},

@@ -64,7 +64,7 @@ func mpiSpecs() map[string]spec {
 			fields: []string{"spec.replicaSpecs"}, says: "framework mpi needs a Launcher",
 		},
 		"mpi without a Launcher": {
-			reason: "nobody runs mpirun", full: true,
+			reason: "no rank runs mpirun", full: true,
 			edit:   overMPI(func(j *v1alpha1.TrainingJob) { delete(j.Spec.ReplicaSpecs, v1alpha1.RoleLauncher) }),
 			fields: []string{"spec.replicaSpecs"}, says: "framework mpi needs a Launcher",
 		},

@@ -45,7 +45,7 @@ func schedulingSpecs() map[string]spec {
 			fields: []string{minAvailableField}, says: "1",
 		},
 		"an unknown scheduler": {
-			reason: "nobody would place it",
+			reason: "no scheduler would place it",
 			edit:   scheduling(func(p *v1alpha1.SchedulingPolicy) { p.Scheduler = "yunikorn" }),
 			fields: []string{"spec.runPolicy.schedulingPolicy.scheduler"}, says: `supported values: "`,
 		},

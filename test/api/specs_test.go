@@ -392,7 +392,7 @@ func elasticSpecs() map[string]spec {
 			fields: []string{"spec.runPolicy.schedulingPolicy.minAvailable"}, says: "raise minAvailable, or remove it",
 		},
 		"elastic from 0": {
-			reason: "nobody trains", edit: elastic(0), fields: []string{field + ".minReplicas"}, says: "1",
+			reason: "no rank trains", edit: elastic(0), fields: []string{field + ".minReplicas"}, says: "1",
 		},
 		"elastic beyond the ranks": {
 			reason: "it would never start",

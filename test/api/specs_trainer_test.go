@@ -27,7 +27,7 @@ func trainerSpecs() map[string]spec {
 	return map[string]spec{
 		"a version": {reason: "with a build", edit: version("2.1.0-cu121")},
 		"a version that is too old": {
-			reason: "torchrun would not read what the ranks are told", edit: version("1.8.1"),
+			reason: "torchrun would not read the ranks' variables", edit: version("1.8.1"),
 			fields: []string{"spec.frameworkVersion"}, says: "releases of pytorch before 1.9",
 		},
 		"a version of another framework": {
@@ -167,7 +167,7 @@ func roleMinimumSpecs() map[string]spec {
 	}
 	return map[string]spec{
 		"a minimum of a role": {reason: "up to its ranks", full: true, edit: least(nil, ptr.To[int32](7))},
-		"a role that nobody waits for": {
+		"a role without a minimum": {
 			reason: "as long as there is another", full: true, edit: least(ptr.To[int32](1), ptr.To[int32](0)),
 		},
 		"a minimum above the role's ranks": {

@@ -193,8 +193,8 @@ func judge(t *testing.T, schema *jsonschema.Schema, block map[string]any) (bySch
 // reportsByChart are the keys that the chart fills in, and whose rule is at the root of the schema.
 func reportsByChart(path string) bool { return path == "reports.bindAddress" }
 
-// TestSchemaIsTheLoader: key by key the schema accepts just what the operator accepts, so that whoever
-// installs the chart learns of a mistake at once, and nobody is refused what the operator can do.
+// TestSchemaIsTheLoader checks for each key that the schema of the chart accepts exactly what the operator
+// accepts.
 func TestSchemaIsTheLoader(t *testing.T) {
 	schema, bounds := schemaOfConfiguration(t), aroundBounds(t, schemaOfValues(t))
 	if len(bounds) == 0 {
@@ -272,7 +272,7 @@ func TestWhatTheSchemaAcceptsLoads(t *testing.T) {
 	}
 }
 
-// TestEveryKeyReachesTheFile: what is said in the block config is what the operator reads, key by key.
+// TestEveryKeyReachesTheFile checks for each key that the operator reads the value of the block config.
 func TestEveryKeyReachesTheFile(t *testing.T) {
 	data, err := os.ReadFile("testdata/everything.yaml")
 	if err != nil {
@@ -292,10 +292,10 @@ func TestEveryKeyReachesTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, k := range keysOf(reflect.TypeFor[config.OperatorConfiguration]()) {
-		want, said := get(values.Config, k.path)
+		want, isSet := get(values.Config, k.path)
 		got, _ := get(file, k.path)
-		if diff := cmp.Diff(want, got); !said || diff != "" {
-			t.Errorf("%s, said in testdata/everything.yaml: %t (-said +read):\n%s", k, said, diff)
+		if diff := cmp.Diff(want, got); !isSet || diff != "" {
+			t.Errorf("%s, set in testdata/everything.yaml: %t (-set +read):\n%s", k, isSet, diff)
 		}
 		if ordinary, _ := get(defaults(t), k.path); cmp.Equal(ordinary, got) && !onlyOneValue[k.String()] {
 			t.Errorf("%s has its default, so that it proves nothing", k)

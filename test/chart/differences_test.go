@@ -87,11 +87,11 @@ var withVolume = []difference{
 
 // withoutReports are further differences where the report server is off.
 var withoutReports = []difference{
-	{"nobody serves it", func(o *unstructured.Unstructured) (bool, bool) {
+	{"no Service", func(o *unstructured.Unstructured) (bool, bool) {
 		is := o.GetKind() == "Service" && o.GetName() == "trainingjob-reports"
 		return is, is
 	}},
-	{"nobody listens there", func(o *unstructured.Unstructured) (bool, bool) {
+	{"no port", func(o *unstructured.Unstructured) (bool, bool) {
 		if o.GetKind() != "Deployment" || o.GetName() != "trainingjob-operator" {
 			return false, false
 		}

@@ -99,7 +99,7 @@ func TestEverythingIsKnown(t *testing.T) {
 	}
 }
 
-// TestNotes: whoever has installed the chart is told the next step, and what is missing.
+// TestNotes checks that the notes of the chart name the next step and missing settings.
 func TestNotes(t *testing.T) {
 	// helm template leaves the notes out, a dry run of an install asks no cluster with client.
 	render := func(values string) string {

@@ -20,22 +20,22 @@ const (
 	namespace = "trainingjob-system"
 )
 
-// run a tool and return its output; an error has what it said.
+// run runs a tool and returns its output. An error contains its standard error.
 func run(t *testing.T, name string, args ...string) (string, error) {
 	t.Helper()
 	path, err := tools.Path(repository, name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out, said bytes.Buffer
+	var out, stderr bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), path, args...)
-	cmd.Stdout, cmd.Stderr = &out, &said
+	cmd.Stdout, cmd.Stderr = &out, &stderr
 	// Helm looks for settings of the user who runs the tests.
 	home := t.TempDir()
 	cmd.Env = append(os.Environ(), "HELM_CONFIG_HOME="+home, "HELM_CACHE_HOME="+home, "HELM_DATA_HOME="+home,
 		"KUBECONFIG="+filepath.Join(home, "none"))
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("%s %s: %w\n%s%s", name, strings.Join(args, " "), err, said.String(), out.String())
+		return "", fmt.Errorf("%s %s: %w\n%s%s", name, strings.Join(args, " "), err, stderr.String(), out.String())
 	}
 	return out.String(), nil
 }

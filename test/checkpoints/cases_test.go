@@ -39,8 +39,8 @@ func TestOperatorKilled(t *testing.T) {
 	}
 	var asked []map[string]types.UID
 	for _, s := range fixtures {
-		s.Until("a rank is told to end", func(context.Context) (string, error) {
-			if len(s.toldToEnd()) == 0 {
+		s.Until("a rank is deleted", func(context.Context) (string, error) {
+			if len(s.deletedRanks()) == 0 {
 				return "none is", nil
 			}
 			return "", nil
@@ -48,7 +48,7 @@ func TestOperatorKilled(t *testing.T) {
 	}
 	operatorProcess.Kill()
 	for _, s := range fixtures {
-		asked = append(asked, s.toldToEnd())
+		asked = append(asked, s.deletedRanks())
 	}
 	for i, s := range fixtures { // their last reports reach no operator
 		s.gone("they are gone, while no operator runs", asked[i])
@@ -81,15 +81,15 @@ func TestOperatorKilled(t *testing.T) {
 	}
 }
 
-// toldToEnd returns the ranks of attempt 1 that have been deleted.
-func (s *fixture) toldToEnd() map[string]types.UID {
-	told := map[string]types.UID{}
+// deletedRanks returns the ranks of attempt 1 that have been deleted.
+func (s *fixture) deletedRanks() map[string]types.UID {
+	deleted := map[string]types.UID{}
 	for _, p := range s.podsOf(low, 1) {
 		if p.DeletionTimestamp != nil {
-			told[p.Name] = p.UID
+			deleted[p.Name] = p.UID
 		}
 	}
-	return told
+	return deleted
 }
 
 func (s *fixture) gone(what string, pods map[string]types.UID) {
@@ -169,9 +169,9 @@ func TestIgnored(t *testing.T) {
 	})
 	t.Logf("the check says: %s", wrong)
 	pods, _ := s.now(low, 2)
-	for name, pod := range pods { // the operator told it correctly
+	for name, pod := range pods { // the operator passed the right path
 		if from := resumeOf(pod); !strings.HasPrefix(from, "/checkpoints/attempt-1/step-") {
-			t.Errorf("%s is told to resume from %q", name, from)
+			t.Errorf("%s is given %q to resume from", name, from)
 		}
 	}
 }

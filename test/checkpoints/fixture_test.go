@@ -179,7 +179,7 @@ func (s *fixture) goesOn() (missing, wrong string) {
 	pods, _ := s.now(low, 2)
 	for name, pod := range pods {
 		if got := resumeOf(pod); got != path {
-			return "", fmt.Sprintf("%s is told to resume from %q, the status says %q", name, got, path)
+			return "", fmt.Sprintf("%s is given %q to resume from, the status has %q", name, got, path)
 		}
 	}
 	progressed := false
@@ -203,7 +203,7 @@ func (s *fixture) goesOn() (missing, wrong string) {
 	return "", ""
 }
 
-// resumeOf returns what a pod's trainer is told to resume from; "unset" if the variable is missing.
+// resumeOf returns the checkpoint that a pod's trainer is given to resume from; "unset" without the variable.
 func resumeOf(pod *corev1.Pod) string {
 	for _, c := range pod.Spec.Containers {
 		for _, e := range c.Env {

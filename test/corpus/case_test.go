@@ -51,8 +51,8 @@ type Case struct {
 	// Params in the place of those that stand in the policy's file.
 	Params map[string]string `json:"params"`
 
-	// By is who refuses the job or warns of it: crd, or the name of a policy without its "trainingjob-" and its
-	// domain; nobody where it is "-".
+	// By names what refuses the job or warns of it: crd, or a policy without the prefix "trainingjob-" and its
+	// domain. "-": the job is accepted.
 	By string `json:"by"`
 	// Says is part of that answer.
 	Says string `json:"says"`
@@ -117,7 +117,7 @@ func readCases(t testing.TB) map[string]Case {
 				}
 				c.Name = subject + "/" + c.Name
 				if _, twice := all[c.Name]; twice || c.By == "" || c.By != "-" && c.Says == "" {
-					t.Fatalf("%s: every case has a name of its own, by whom it is refused, and what they say", c.Name)
+					t.Fatalf("%s: every case needs a unique name, \"by\" and, if it is refused, \"says\"", c.Name)
 				}
 				all[c.Name] = c
 			}
@@ -293,7 +293,7 @@ func (c Case) request(t testing.TB, b bases) judge.Request {
 	return r
 }
 
-// job of a case as the operator reads it; an error where nobody could.
+// job returns the job of a case as the operator reads it, or an error if it cannot be decoded.
 func (c Case) job(t testing.TB, b bases) (*v1alpha1.TrainingJob, error) {
 	t.Helper()
 	object, _ := c.objects(t, b)

@@ -47,14 +47,14 @@ func byConvert(t *testing.T, b *bench, c Case) (got, want answer) {
 			t.Errorf("%s becomes a %T", source, result.Objects[len(result.Objects)-1])
 			continue
 		}
-		if said := b.refusals(t, c, job); len(said) > 0 {
-			got[source] = said
+		if messages := b.refusals(t, c, job); len(messages) > 0 {
+			got[source] = messages
 		}
 	}
 	return got, want
 }
 
-// refusals of a new job by the CRD and the admission policies.
+// refusals returns the unexpected messages of the CRD and the admission policies about a new job.
 func (b *bench) refusals(t *testing.T, c Case, job *v1alpha1.TrainingJob) []string {
 	t.Helper()
 	text, err := json.Marshal(job)
@@ -67,12 +67,12 @@ func (b *bench) refusals(t *testing.T, c Case, job *v1alpha1.TrainingJob) []stri
 		t.Fatal(err)
 	}
 	request.Object = copied(t, request.Object)
-	var said []string
+	var messages []string
 	for _, err := range b.crd.Judge(t.Context(), request.Object, nil) {
-		said = append(said, err.Error())
+		messages = append(messages, err.Error())
 	}
-	if len(said) > 0 {
-		return unexpected(c, said)
+	if len(messages) > 0 {
+		return unexpected(c, messages)
 	}
 	for _, p := range b.policies {
 		if slices.Contains(adminsOwn, short(p)) {
@@ -83,21 +83,21 @@ func (b *bench) refusals(t *testing.T, c Case, job *v1alpha1.TrainingJob) []stri
 			t.Error(err)
 		}
 		for _, a := range answers {
-			said = append(said, a.Message)
+			messages = append(messages, a.Message)
 		}
 	}
-	return unexpected(c, said)
+	return unexpected(c, messages)
 }
 
-// unexpected answers to a case: none where one of them is what it is about.
-func unexpected(c Case, said []string) []string {
-	if slices.ContainsFunc(said, func(s string) bool { return strings.Contains(s, c.Says) }) {
+// unexpected returns the messages, or nil if one of them is the one that the case expects.
+func unexpected(c Case, messages []string) []string {
+	if slices.ContainsFunc(messages, func(s string) bool { return strings.Contains(s, c.Says) }) {
 		return nil
 	}
-	return said
+	return messages
 }
 
-// documents of other systems that say what a TrainingJob says, so far as they can.
+// documents returns objects of other systems that are equivalent to a TrainingJob, as far as possible.
 func documents(job map[string]any) map[string]map[string]any {
 	spec, is := job["spec"].(map[string]any)
 	if !is {

@@ -44,21 +44,21 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-// short is the name of a policy without what all have.
+// short returns the name of a policy without the common prefix and suffix.
 func short(p *judge.Policy) string {
 	return strings.TrimSuffix(strings.TrimPrefix(p.Name, "trainingjob-"), ".mlplatform.example.com")
 }
 
-// meets reports whether a policy judges a case. Those about tenants judge their own cases alone, since they
-// refuse whatever does not know of them.
+// meets reports whether a policy applies to a case. The policies on tenants apply only to their own cases,
+// since they refuse jobs of other cases.
 func (c Case) meets(p *judge.Policy) bool {
 	return !slices.Contains([]string{"use", "tenants"}, short(p)) || c.By == short(p)
 }
 
-// answer of one way: what was said, by whom.
+// answer has the messages of one way, by the CRD or policy that returned them.
 type answer map[string][]string
 
-// ways in which the whole corpus is replayed without a cluster, and which part of a case's answer each owes.
+// ways in which the corpus is replayed without a cluster. Each returns its answer and the expected one.
 var ways = map[string]func(*testing.T, *bench, Case) (got answer, want answer){
 	"crd":      byCRD,
 	"policies": byPolicies,
@@ -81,7 +81,7 @@ func byCRD(t *testing.T, b *bench, c Case) (got, want answer) {
 	return got, want
 }
 
-// byPolicies is what the API server says with all policies: they see only what the CRD lets through.
+// byPolicies returns the API server's answer with all policies, which see only what the CRD accepts.
 func byPolicies(t *testing.T, b *bench, c Case) (got, want answer) {
 	got, want = answer{}, answer{}
 	if c.By != "-" {
@@ -101,11 +101,11 @@ func byPolicies(t *testing.T, b *bench, c Case) (got, want answer) {
 		if c.Params != nil && p.Params != nil && c.By == short(p) {
 			p = p.With(c.Params)
 		}
-		said, err := p.Judge(t.Context(), request)
+		denials, err := p.Judge(t.Context(), request)
 		if err != nil {
 			t.Error(err)
 		}
-		for _, s := range said {
+		for _, s := range denials {
 			b.validations[validationOf(p, s.Validation)] = true
 			got[short(p)] = append(got[short(p)], s.Message)
 		}
@@ -117,7 +117,7 @@ func validationOf(p *judge.Policy, i int) string {
 	return fmt.Sprintf("%s, validation %d", short(p), i)
 }
 
-// TestCorpus replays every case in every way, and counts what they hit.
+// TestCorpus replays every case in every way, and checks that every rule is covered.
 func TestCorpus(t *testing.T) {
 	b, cases := newBench(t), readCases(t)
 	for _, name := range slices.Sorted(maps.Keys(cases)) {

@@ -78,7 +78,7 @@ func byOperator(t *testing.T, b *bench, c Case) (got, want answer) {
 // rejection follows a new job until nothing changes, and returns why it failed; "" where it goes on.
 func rejection(t *testing.T, job *v1alpha1.TrainingJob, backend scheduler.Backend) string {
 	t.Helper()
-	if spec.ManagedElsewhere(job) { // its status is somebody else's to write
+	if spec.ManagedElsewhere(job) { // another controller writes its status
 		plan := trainingjob.Decide(snapshotOf(job, backend))
 		expectNoObjects(t, plan)
 		return validation.Validate(job).ToAggregate().Error()

@@ -22,7 +22,7 @@ import (
 
 const root = "../.."
 
-// programs are built once, beside each other as in bin.
+// programs are built once, into one folder as in bin.
 var programs = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "demo-")
 	if err != nil {
@@ -52,14 +52,14 @@ type played struct {
 	ended             chan struct{}
 	err               error // once ended
 
-	mu   sync.Mutex
-	said strings.Builder
+	mu      sync.Mutex
+	printed strings.Builder
 }
 
-// linkPattern is what the demo prints for a browser.
+// linkPattern matches the link that the demo prints.
 var linkPattern = regexp.MustCompile(`^ +(http://127\.0\.0\.1:\d+/login\?once=\S+)$`)
 
-// play the demo on a scheduler. Its cluster goes with the test.
+// play starts the demo on a scheduler. The test's cleanup stops its cluster.
 func play(t *testing.T, scheduler string, more ...string) *played {
 	t.Helper()
 	dir, err := programs()
@@ -98,7 +98,7 @@ func play(t *testing.T, scheduler string, more ...string) *played {
 			t.Errorf("ending the cluster: %v\n%s", err, out)
 		}
 		if t.Failed() {
-			t.Logf("the demo said:\n%s", d.output())
+			t.Logf("the demo printed:\n%s", d.output())
 		}
 	})
 	return d
@@ -107,16 +107,16 @@ func play(t *testing.T, scheduler string, more ...string) *played {
 func (d *played) Write(b []byte) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.said.Write(b)
+	return d.printed.Write(b)
 }
 
 func (d *played) output() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.said.String()
+	return d.printed.String()
 }
 
-// run another command of localcluster.
+// run runs another command of localcluster.
 func (d *played) run(args ...string) (string, error) {
 	cmd := exec.CommandContext(context.Background(), d.localcluster, args...)
 	cmd.Dir = root
@@ -124,7 +124,7 @@ func (d *played) run(args ...string) (string, error) {
 	return string(out), err
 }
 
-// link that the demo prints before its story begins.
+// link returns the link that the demo prints before its story begins.
 func (d *played) link() (string, error) {
 	select {
 	case link := <-d.links:
@@ -134,7 +134,7 @@ func (d *played) link() (string, error) {
 	}
 }
 
-// TestInterrupted: who interrupts a demo that was to end everything finds nothing left.
+// TestInterrupted checks that an interrupted demo with --down leaves nothing behind.
 func TestInterrupted(t *testing.T) {
 	d := play(t, lab.SchedulerVolcano, "--down")
 	if _, err := d.link(); err != nil {
@@ -142,20 +142,20 @@ func TestInterrupted(t *testing.T) {
 	}
 	if out, err := d.run("status", "--dir", d.dir); err != nil ||
 		!strings.Contains(out, "The operator runs") || !strings.Contains(out, "The server runs") {
-		t.Errorf("while it plays, status says %v:\n%s", err, out)
+		t.Errorf("status while the demo runs: %v:\n%s", err, out)
 	}
-	if out, err := d.run("board", "--dir", d.dir); err == nil || !strings.Contains(out, "is being played") {
-		t.Errorf("another link while it plays: %v\n%s", err, out)
+	if out, err := d.run("board", "--dir", d.dir); err == nil || !strings.Contains(out, "a demo runs") {
+		t.Errorf("a link while the demo runs: %v\n%s", err, out)
 	}
 	d.interrupt()
 	<-d.ended
 	if d.err == nil {
-		t.Error("an interrupted demo says that its story held")
+		t.Error("an interrupted demo reports that its story held")
 	}
 	if out, err := d.run("status", "--dir", d.dir); err == nil || !strings.Contains(out, "There is no cluster") {
-		t.Errorf("afterwards status says %v:\n%s", err, out)
+		t.Errorf("status afterwards: %v:\n%s", err, out)
 	}
 	if out, err := d.run("board", "--dir", d.dir); err == nil || !strings.Contains(out, "play a demo") {
-		t.Errorf("a link to nothing: %v\n%s", err, out)
+		t.Errorf("a link without a cluster: %v\n%s", err, out)
 	}
 }

@@ -1,6 +1,5 @@
-// Package demo answers one question: what does somebody see who plays the demo and opens its link?
-//
-// The demo is played as a user does it, by bin/localcluster, on every scheduler. A browser opens the link
-// that it prints, and looks at three pages of the board that are loaded once: they must tell the story, and
-// in the end show the figures that the API has. With -pictures it takes the pictures of README.md.
+// Package demo tests what a user sees who runs the demo and opens its link.
+// The tests run the demo with localcluster on every scheduler. A browser opens the link that it prints and
+// loads three pages of the board once. The pages must show the story, and at the end the figures of the API.
+// With -pictures the tests take the pictures of README.md.
 package demo

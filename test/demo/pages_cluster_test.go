@@ -10,21 +10,21 @@ import (
 
 const cluster = "/board/clusters/default"
 
-// Scripts that write down what a page shows, whenever it changes.
+// Scripts that record what a page shows, whenever it changes.
 const (
-	// phases of every row of the list of jobs, each once in a row.
-	phases = `window.told = {}
+	// phases of every row of the list of jobs, without repetitions.
+	phases = `window.seenPhases = {}
 		new MutationObserver(look).observe(document.querySelector('#jobs'),
 			{subtree: true, childList: true, characterData: true, attributes: true})
 		function look() {
 			for (const row of document.querySelectorAll('#jobs > tr')) {
 				const name = row.querySelector('th a').textContent, phase = row.querySelector('.phase').textContent
-				const all = told[name] ??= []
+				const all = seenPhases[name] ??= []
 				if (all.at(-1) !== phase) all.push(phase)
 			}
 		}
 		look()`
-	// the most GPUs that each gang of the map has had, and that all had together.
+	// the most GPUs that each gang on the map has had, and all gangs together.
 	holders = `window.most = {all: 0}
 		new MutationObserver(look).observe(document.querySelector('#main'),
 			{subtree: true, childList: true, characterData: true, attributes: true})
@@ -39,14 +39,14 @@ const (
 			most.all = Math.max(most.all, all)
 		}
 		look()`
-	// what the page of a job said about why it waits, and with which numbers.
-	reasons = `window.said = []
+	// reasons that the page of a job showed for its waiting, with their numbers.
+	reasons = `window.seenReasons = []
 		new MutationObserver(look).observe(document.querySelector('#main'),
 			{subtree: true, childList: true, characterData: true, attributes: true})
 		function look() {
 			const of = selector => document.querySelector('#job-reason ' + selector)?.textContent ?? ''
 			const now = [of('.summary'), of('.arithmetic tbody')].join(' | ')
-			if (said.at(-1) !== now) said.push(now)
+			if (seenReasons.at(-1) !== now) seenReasons.push(now)
 		}
 		look()`
 )
@@ -70,7 +70,7 @@ func (v *visitor) open(path string) {
 	v.must(v.Open(v.host + path))
 }
 
-// value of an expression of JavaScript.
+// value returns the value of a JavaScript expression.
 func value[T any](v *visitor, expression string) T {
 	v.t.Helper()
 	got, err := browser.Value[T](v.Page, expression)
@@ -78,7 +78,7 @@ func value[T any](v *visitor, expression string) T {
 	return got
 }
 
-// run a script on the page that is open.
+// run runs a script on the open page.
 func (v *visitor) run(script string) {
 	v.t.Helper()
 	if !value[bool](v, "(() => {"+script+"; return true})()") {

@@ -23,20 +23,20 @@ var pictures = flag.String("pictures", "", "an existing folder for the pictures 
 // The job that is preempted, and its page.
 const second, pageOfSecond = "second", cluster + "/namespaces/demo/jobs/second"
 
-// story is what the list of jobs must have shown of each, in this order.
+// story has the phases that the list of jobs must have shown, in this order.
 var story = map[string][]string{
 	"first":  {"Running", "Succeeded"},
 	second:   {"Queued", "Running", "Queued", "Running", "Succeeded"},
 	"urgent": {"Running", "Succeeded"},
 }
 
-// TestStory: pages that are loaded once tell the story of the demo on every scheduler, and end with the
-// figures of the API.
+// TestStory checks on every scheduler that pages that are loaded once show the story of the demo, and at the
+// end the figures of the API.
 func TestStory(t *testing.T) {
 	for _, test := range []struct {
 		scheduler string
-		oldWay    bool // the scheduler takes ranks, where the operator could have the gang make room
-		saves     bool // before it goes
+		oldWay    bool // the scheduler preempts, although the operator could
+		saves     bool // second saves before it yields
 	}{
 		{scheduler: localcluster.SchedulerVolcano, saves: true},
 		{scheduler: localcluster.SchedulerNative, saves: true},
@@ -59,7 +59,7 @@ func TestStory(t *testing.T) {
 			mapped.open(cluster)
 			mapped.run(holders)
 			waits := jobs.another(b, browser.Screen{Width: 1280, Height: 1320})
-			jobs.must(jobs.Until(`told.` + second + `?.length > 0`))
+			jobs.must(jobs.Until(`seenPhases.` + second + `?.length > 0`))
 			waits.open(pageOfSecond)
 			waits.run(reasons)
 			if *pictures != "" {
@@ -71,9 +71,9 @@ func TestStory(t *testing.T) {
 			if d.err != nil {
 				t.Fatalf("the demo failed: %v", d.err)
 			}
-			jobs.toldTheStory()
+			jobs.showedTheStory()
 			mapped.showedTheGangs()
-			waits.saidWhy()
+			waits.showedReason()
 			waits.equalsAPI(test.saves)
 			for name, v := range map[string]*visitor{"jobs": jobs, "map": mapped, "job": waits} {
 				v.unharmed(name)
@@ -86,7 +86,7 @@ func TestStory(t *testing.T) {
 	}
 }
 
-// open a browser. The test's own context ends before the test tells what it saw.
+// open starts a browser. The test's own context ends too early: cleanups still use the browser.
 func open(t *testing.T) *browser.Browser {
 	t.Helper()
 	b, err := browser.Start(context.Background())
@@ -97,7 +97,7 @@ func open(t *testing.T) *browser.Browser {
 	return b
 }
 
-// visit the board by the link that the demo prints.
+// visit opens the board with the link that the demo prints.
 func (d *played) visit(t *testing.T, b *browser.Browser) *visitor {
 	t.Helper()
 	link, err := d.link()
@@ -130,7 +130,7 @@ func newVisitor(t *testing.T, b *browser.Browser, host string, s browser.Screen)
 	return &visitor{p, t, host}
 }
 
-// another page of the same visitor, on another screen.
+// another opens a page for the same visitor, on another screen.
 func (v *visitor) another(b *browser.Browser, s browser.Screen) *visitor {
 	v.t.Helper()
 	cookies, err := v.Cookies()
@@ -140,25 +140,25 @@ func (v *visitor) another(b *browser.Browser, s browser.Screen) *visitor {
 	return w
 }
 
-// toldTheStory: the list of jobs has shown all phases that matter, one after the other.
-func (v *visitor) toldTheStory() {
+// showedTheStory checks that the list of jobs has shown the phases of the story in order.
+func (v *visitor) showedTheStory() {
 	v.t.Helper()
-	v.must(v.Until(`['first', 'second', 'urgent'].every(name => told[name]?.at(-1) === 'Succeeded')`))
+	v.must(v.Until(`['first', 'second', 'urgent'].every(name => seenPhases[name]?.at(-1) === 'Succeeded')`))
 	for name, want := range story {
-		told := value[[]string](v, "told."+name)
+		phases := value[[]string](v, "seenPhases."+name)
 		rest := want
-		for _, phase := range told {
+		for _, phase := range phases {
 			if len(rest) > 0 && rest[0] == phase {
 				rest = rest[1:]
 			}
 		}
 		if len(rest) > 0 {
-			v.t.Errorf("of %s the page told %v, without %v", name, told, rest)
+			v.t.Errorf("phases of %s on the page: %v, %v are missing", name, phases, rest)
 		}
 	}
 }
 
-// showedTheGangs: every gang was seen whole, and never more GPUs than there are.
+// showedTheGangs checks that the map showed every gang with all its GPUs, and never more GPUs than exist.
 func (v *visitor) showedTheGangs() {
 	v.t.Helper()
 	got := value[map[string]int](v, "most")
@@ -172,19 +172,18 @@ func (v *visitor) showedTheGangs() {
 	v.must(v.Until(`document.querySelectorAll('#map-gangs > li:not(.rest)').length === 0`)) // all are free
 }
 
-// saidWhy: while second waited, its page said what is missing.
-func (v *visitor) saidWhy() {
+// showedReason checks that the page of second showed what was missing while second waited.
+func (v *visitor) showedReason() {
 	v.t.Helper()
-	said := value[[]string](v, "said")
-	if !slices.ContainsFunc(said, func(s string) bool {
+	shown := value[[]string](v, "seenReasons")
+	if !slices.ContainsFunc(shown, func(s string) bool {
 		return strings.Contains(s, "nvidia.com/gpu") && strings.Contains(s, "24")
 	}) {
-		v.t.Errorf("the page never said why %s waits, with its 24 GPUs: %q", second, said)
+		v.t.Errorf("the page never showed why %s waits, with its 24 GPUs: %q", second, shown)
 	}
 }
 
-// equalsAPI: the figures of the job's page are those of the API, and a gang that saved before it went lost
-// nothing.
+// equalsAPI checks that the job's page shows the figures of the API, and that a gang that saved lost nothing.
 func (v *visitor) equalsAPI(saved bool) {
 	v.t.Helper()
 	type figures struct {
@@ -194,7 +193,7 @@ func (v *visitor) equalsAPI(saved bool) {
 		Checkpoint     int64
 	}
 	v.must(v.Until(`document.querySelector('#job-header .phase').textContent === 'Succeeded'`))
-	told := value[figures](v, `fetch('/api/v1/clusters/default/namespaces/demo/trainingjobs/second')
+	want := value[figures](v, `fetch('/api/v1/clusters/default/namespaces/demo/trainingjobs/second')
 		.then(r => r.json()).then(j => ({
 			Phase: j.status.phase, Attempt: String(j.status.attempt), Preemptions: j.status.preemptions,
 			LostSteps: j.status.work.lostSteps ?? 0, Checkpoint: j.status.checkpoint.latest.step,
@@ -212,19 +211,19 @@ func (v *visitor) equalsAPI(saved bool) {
 			Checkpoint: number(document.querySelector('#job-checkpoints tbody th').textContent),
 		}
 	})()`)
-	if shown != told || told.Attempt != "2" || told.Preemptions != 1 || (told.LostSteps == 0) != saved {
-		v.t.Errorf("shown are %+v, and the API says %+v", shown, told)
+	if shown != want || want.Attempt != "2" || want.Preemptions != 1 || (want.LostSteps == 0) != saved {
+		v.t.Errorf("the page shows %+v, the API returns %+v", shown, want)
 	}
 }
 
-// unharmed: nothing went wrong in the browser, and nobody is kept out of the page with all that is on it.
+// unharmed checks that the browser reports no errors, and that the page is accessible.
 func (v *visitor) unharmed(what string) {
 	v.t.Helper()
 	if faults := v.Faults(); len(faults) > 0 {
-		v.t.Errorf("%s: the browser complains: %v", what, faults)
+		v.t.Errorf("%s: the browser reports: %v", what, faults)
 	}
 	if want := []string{strings.TrimPrefix(v.host, "http://")}; !slices.Equal(v.Hosts(), want) {
-		v.t.Errorf("%s: the page has asked %v", what, v.Hosts())
+		v.t.Errorf("%s: the page has contacted %v", what, v.Hosts())
 	}
 	hindrances, err := v.Hindrances(v.t.Context())
 	v.must(err)
@@ -233,7 +232,7 @@ func (v *visitor) unharmed(what string) {
 	}
 }
 
-// again: who comes back later gets another link, and who is logged in stays so.
+// again checks that the board command prints another link, and that a browser stays logged in.
 func (d *played) again(t *testing.T, v *visitor) {
 	t.Helper()
 	out, err := d.run("board", "--dir", d.dir)
@@ -247,7 +246,7 @@ func (d *played) again(t *testing.T, v *visitor) {
 	}
 	v.open(cluster + "/jobs") // at the same address, with the cookie of before
 	if text, err := v.Text(".user"); err != nil || text != "demo:visitor" {
-		t.Errorf("who was logged in is %q, %v", text, err)
+		t.Errorf("logged in user is %q, %v", text, err)
 	}
 	v.must(v.Open(strings.TrimSpace(lines[i])))
 }

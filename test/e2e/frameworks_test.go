@@ -65,7 +65,7 @@ func TestFrameworksMeet(t *testing.T) {
 					t.Errorf("%d ranks of role %s have succeeded, want %d", got, role, n)
 				}
 			}
-			j.untilNobodyRuns()
+			j.untilNoPodRuns()
 		})
 	}
 }
@@ -112,8 +112,8 @@ func (j *training) rolesGang(
 	return job
 }
 
-// untilNobodyRuns waits until no pod of the job holds the node: servers outlive nobody.
-func (j *training) untilNobodyRuns() {
+// untilNoPodRuns waits until no pod of the job holds the node, not even a parameter server.
+func (j *training) untilNoPodRuns() {
 	j.t.Helper()
 	var left []string
 	err := wait.PollUntilContextTimeout(j.t.Context(), 100*time.Millisecond, patience, true,
@@ -130,6 +130,6 @@ func (j *training) untilNobodyRuns() {
 			return err == nil && len(left) == 0, err
 		})
 	if err != nil {
-		j.t.Errorf("waiting until nobody runs: %v; these do: %v", err, left)
+		j.t.Errorf("waiting until no pod runs: %v; these do: %v", err, left)
 	}
 }

@@ -114,8 +114,8 @@ func linesOfPage(page string) (all []string) {
 	return all
 }
 
-// logReader asks a server beside the cluster as somebody who may read logs, and no more. The server has an
-// administrator's rights; that its own are enough, test/server shows.
+// logReader requests logs from a server next to the cluster, as a user who may only read logs. The server has
+// an administrator's rights; test/server tests it with its own.
 type logReader struct {
 	*environment
 	t         *testing.T
@@ -255,11 +255,11 @@ func (r *logReader) follow(path string) (all []string) {
 		if key != "data" {
 			continue
 		}
-		var told struct{ Lines []struct{ Text string } }
-		if err := json.Unmarshal([]byte(value), &told); err != nil || event == "problem" {
+		var page struct{ Lines []struct{ Text string } }
+		if err := json.Unmarshal([]byte(value), &page); err != nil || event == "problem" {
 			r.t.Fatalf("following %s: %s %s, %v", path, event, value, err)
 		}
-		for _, line := range told.Lines {
+		for _, line := range page.Lines {
 			all = append(all, line.Text)
 		}
 		if event == "end" {

@@ -116,7 +116,7 @@ func preempt(j *training) int64 {
 	return 0
 }
 
-// makeRoom for a gang for which the scheduler preempts nobody.
+// makeRoom runs a preemptor for which only the operator can free capacity.
 func makeRoom(j *training) int64 {
 	j.preemptAs(brokeredPriority).remove()
 	return 0
@@ -287,7 +287,7 @@ func (s scenario) play(t *testing.T, e *environment, whole []line) {
 		t.Errorf("a trainer that saves lost %d steps", last-from)
 	}
 	if w := status.Work; s.brokered && (last != from || w.LostSteps != 0 || w.Asked != 1 || w.Saved != 1) {
-		t.Errorf("it made room at step %d, and resumed from %d: %+v", last, from, w)
+		t.Errorf("it yielded at step %d, and resumed from %d: %+v", last, from, w)
 	}
 	if s.asked != asked(lines) {
 		t.Errorf("asked for a checkpoint by a command is %t, want %t", asked(lines), s.asked)

@@ -10,7 +10,7 @@ const (
 	BindsPart Mutant = "BindsPart"
 	// NeverReleases counts the GPUs of pods that have ended or are gone as in use.
 	NeverReleases Mutant = "NeverReleases"
-	// LosesPriority serves gangs in the order of their creation alone, and preempts nobody.
+	// LosesPriority serves gangs in the order of their creation, and does not preempt.
 	LosesPriority Mutant = "LosesPriority"
 	// DropsGroup deletes a group that has waited for one step.
 	DropsGroup Mutant = "DropsGroup"

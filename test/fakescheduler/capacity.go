@@ -10,7 +10,7 @@ import (
 type capacity struct {
 	nodes []string
 	free  map[string]int64
-	// ending GPUs belong to pods that have been told to end.
+	// ending GPUs belong to pods with a deletion timestamp.
 	ending map[string]int64
 }
 

@@ -19,7 +19,7 @@ type gang struct {
 	status   Status
 	shares   []Share
 	extra    int   // ranks above the minimum
-	never    bool  // it preempts nobody
+	never    bool  // it does not preempt
 	gpus     int64 // of each rank, default 1
 	// pods by rank: "" is unbound, a node's name is bound. A suffix gives the state: "-" being deleted,
 	// "!" failed, "+" succeeded. Ranks without an entry do not exist.
@@ -70,8 +70,8 @@ func podsOf(g gang) []Pod {
 	return pods
 }
 
-// told renders a decision as sorted lines.
-func told(d Decision) []string {
+// linesOf renders a decision as sorted lines.
+func linesOf(d Decision) []string {
 	var lines []string
 	for k, s := range d.Statuses {
 		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s is %s %s", k.Name, s.Phase, s.Reason)))
@@ -108,7 +108,7 @@ func decideCases() map[string]decideCase {
 			want:     []string{"a is Invited"},
 		},
 		"a gang without pods that does not fit": {
-			reason:   "it is told why it waits",
+			reason:   "its status explains why it waits",
 			snapshot: snapshot([]int64{2, 1}, gang{name: "a", shares: workers(4)}),
 			want:     []string{"a is Queued WaitingInQueue"},
 		},
@@ -186,7 +186,8 @@ func decideCases() map[string]decideCase {
 			want: []string{"b is Placed", "bind b-worker-0 to n0"},
 		},
 		"a higher gang comes": {
-			reason: "the lower one is preempted whole, though half would do, and is told that its ranks are missing",
+			reason: "the lower one is preempted as a unit, though half would do, and its status reports the missing " +
+				"ranks",
 			snapshot: snapshot([]int64{1, 1}, low,
 				gang{name: "high", priority: 9, shares: workers(1), status: is(Invited), pods: []string{""}}),
 			want: []string{"evict low-worker-0", "evict low-worker-1", "high is Invited Unschedulable",
@@ -303,7 +304,7 @@ func decideCases() map[string]decideCase {
 			behavior: Behavior{Mutants: []Mutant{EvictsEqual}},
 			want:     []string{"evict low-worker-0", "evict low-worker-1", "next is Invited Unschedulable"},
 		},
-		"a class that preempts nobody": {
+		"a class that does not preempt": {
 			reason: "it waits until there is room",
 			snapshot: snapshot([]int64{1, 1}, low, gang{
 				name: "high", priority: 9, never: true, shares: workers(1), status: is(Invited), pods: []string{""},
@@ -335,7 +336,7 @@ func TestDecide(t *testing.T) {
 	for name, tc := range decideCases() {
 		t.Run(name, func(t *testing.T) {
 			before := fmt.Sprintf("%+v", tc.snapshot)
-			if diff := cmp.Diff(tc.want, told(Decide(tc.snapshot, tc.behavior))); diff != "" {
+			if diff := cmp.Diff(tc.want, linesOf(Decide(tc.snapshot, tc.behavior))); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 			if after := fmt.Sprintf("%+v", tc.snapshot); before != after {
@@ -353,8 +354,8 @@ func TestEveryBehaviorShows(t *testing.T) {
 			continue
 		}
 		shown[fmt.Sprint(tc.behavior.Mutants, tc.behavior.Options)] = true
-		if cmp.Equal(told(Decide(tc.snapshot, Behavior{})), told(Decide(tc.snapshot, tc.behavior))) {
-			t.Errorf("%s: decides as a scheduler without it", name)
+		if cmp.Equal(linesOf(Decide(tc.snapshot, Behavior{})), linesOf(Decide(tc.snapshot, tc.behavior))) {
+			t.Errorf("%s: decides like a scheduler without it", name)
 		}
 	}
 	for _, m := range Mutants() {

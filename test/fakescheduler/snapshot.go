@@ -41,7 +41,7 @@ type Group struct {
 	Key
 	Created  time.Time
 	Priority int32
-	// Never: nobody is preempted for it.
+	// Never is true if the gang does not preempt.
 	Never   bool
 	Attempt int64
 	Shares  []Share

@@ -31,11 +31,11 @@ func TestSmallBenchmark(t *testing.T) {
 	if err := os.WriteFile(file, []byte(small), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	said := command(t, root, filepath.Join(bin, "bench"), "run", "--stack", "raw/volcano,ours/volcano",
+	output := command(t, root, filepath.Join(bin, "bench"), "run", "--stack", "raw/volcano,ours/volcano",
 		"--workload", file, "--rounds", "1", "--operator", filepath.Join(bin, "operator"), "--out", out)
-	t.Log(said)
-	if !strings.Contains(said, "warming up the machine") {
-		t.Error("the first turn was not preceded by one that does not count")
+	t.Log(output)
+	if !strings.Contains(output, "warming up the machine") {
+		t.Error("there was no warm-up before the first turn")
 	}
 	f, err := os.Open(filepath.Join(out, report.ResultsFile))
 	if err != nil {
@@ -115,14 +115,14 @@ func operatorWrites(t *testing.T, run result.Run) {
 		}
 	}
 	if run.IdleWrites == nil {
-		t.Error("nobody counted what was written while the cluster was left alone")
+		t.Error("the writes to the idle cluster were not counted")
 	}
 	for what, n := range run.IdleWrites[program] {
 		t.Errorf("while nothing happens the operator wrote: %d %s", n, what)
 	}
 }
 
-// command runs to its end and returns what it said.
+// command runs a program and returns its output.
 func command(t *testing.T, dir, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)

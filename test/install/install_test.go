@@ -68,8 +68,8 @@ func (a *admin) mayUse() {
 				if ok {
 					args = []string{"auth", "can-i", q.verb, resource, "--subresource", sub, "--as", q.user}
 				}
-				said, _ := a.command(ctx, args...).Output() // it exits with 1 if the answer is no
-				return strings.TrimSpace(string(said)) == want, string(said), nil
+				output, _ := a.command(ctx, args...).Output() // it exits with 1 if the answer is no
+				return strings.TrimSpace(string(output)) == want, string(output), nil
 			})
 	}
 	a.kubectl("delete", "rolebinding", "jane", "joe")

@@ -47,7 +47,7 @@ func TestOperate(t *testing.T) {
 	a.nothingLeft(before)
 }
 
-// firesWhileAway takes the operator away until somebody would be woken.
+// firesWhileAway stops the operator until an alert fires.
 func (a *admin) firesWhileAway(p *prometheus.Server, r release) {
 	a.t.Helper()
 	const alert = "TrainingJobOperatorAway"

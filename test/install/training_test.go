@@ -126,8 +126,8 @@ func (a *admin) containers(j training) []container {
 	return all
 }
 
-// undisturbed checks that the gang trains on, in the same containers, through what is done to its operator,
-// and that whoever leads then receives its reports.
+// undisturbed checks that the gang keeps training in the same containers while do changes the operator, and
+// that the new leader receives its reports.
 func (a *admin) undisturbed(j training, what string, do func()) {
 	a.t.Helper()
 	before := a.containers(j)

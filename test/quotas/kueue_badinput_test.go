@@ -99,7 +99,7 @@ func foreignWorkload(p team) {
 	foreign := &kueuev1beta2.Workload{
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.Name,
 			Name: kueue.WorkloadName(render.Gang(j, 1, false))},
-		Spec: kueuev1beta2.WorkloadSpec{QueueName: "nobodys", PodSets: []kueuev1beta2.PodSet{{
+		Spec: kueuev1beta2.WorkloadSpec{QueueName: "unowned", PodSets: []kueuev1beta2.PodSet{{
 			Name: "main", Count: 1,
 			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever,
 				Containers: []corev1.Container{{Name: "c", Image: "c"}}}},

@@ -64,7 +64,7 @@ func editsWhileRunning(p team) {
 	}
 }
 
-// restart: while a failed gang is in backoff, its quota goes to nobody else.
+// restart checks that a failed gang keeps its quota during the backoff.
 func restart(p team) {
 	p.Job("bert", 2, "4", queued("own"))
 	p.runs("bert", 1)

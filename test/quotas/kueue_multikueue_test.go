@@ -39,7 +39,7 @@ type fleet struct{ manager, worker team }
 func TestMultiKueue(t *testing.T) {
 	f := newFleet(t)
 	f.runsOnTheWorker()
-	f.isEvictedAndDispatchedAnew()
+	f.isEvictedAndDispatchedAgain()
 	f.succeeds("bert")
 	f.suspends()
 	f.isDeletedOnTheManager("again")
@@ -177,9 +177,9 @@ func (f fleet) runsOnTheWorker() {
 	}
 }
 
-// isEvictedAndDispatchedAnew: a job of higher priority on the worker takes the quota there. MultiKueue then
-// looks for a cluster anew, and finds the same one when that job has gone.
-func (f fleet) isEvictedAndDispatchedAnew() {
+// isEvictedAndDispatchedAgain checks that MultiKueue dispatches a job again after a job of higher priority
+// took the quota on the worker and was deleted.
+func (f fleet) isEvictedAndDispatchedAgain() {
 	first := f.worker.existing("bert").UID
 	f.worker.submit("urgent", 1, "8", queued("fleet"), ofClass("production"))
 	f.worker.runs("urgent", 1)
@@ -197,7 +197,7 @@ func (f fleet) isEvictedAndDispatchedAnew() {
 		return "", nil
 	})
 	f.worker.remove("urgent")
-	f.worker.Until("bert is dispatched anew", func(ctx context.Context) (string, error) {
+	f.worker.Until("bert is dispatched again", func(ctx context.Context) (string, error) {
 		j, err := f.worker.Get(ctx, "bert")
 		if apierrors.IsNotFound(err) || err == nil && (j.UID == first || j.Status.ReadyReplicas != 2) {
 			return fmt.Sprintf("%s %s", j.UID, j.Status.Message), nil

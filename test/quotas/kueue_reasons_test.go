@@ -19,8 +19,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/test/harness"
 )
 
-// contradiction: an admission check sends the ranks to other nodes than the job's own node selector. Nobody
-// can start the gang, so its Workload gives the quota back, and a corrected job queues anew.
+// contradiction has an admission check that selects other nodes than the job's own node selector. The gang
+// cannot start, so its Workload releases the quota, and a corrected job queues again.
 func contradiction(p team) {
 	p.checked()
 	p.Job("bert", 2, "1", queued("own"))
@@ -34,7 +34,7 @@ func contradiction(p team) {
 		p.T.Errorf("it does not say what contradicts: %s", b.Message)
 	}
 	if pods := p.pods("bert"); len(pods) > 0 {
-		p.T.Errorf("nobody knows where they may run, and there are %d pods", len(pods))
+		p.T.Errorf("the ranks have no allowed node, but there are %d pods", len(pods))
 	}
 	p.Until("its Workload is finished and its quota is free", func(ctx context.Context) (string, error) {
 		c := meta.FindStatusCondition(p.workload().Status.Conditions, kueuev1beta2.WorkloadFinished)
@@ -87,7 +87,7 @@ func flavorGone(t *testing.T, w *harness.Cluster) {
 		t.Errorf("it does not name the flavour: %s", b.Message)
 	}
 	if pods := p.pods("bert"); len(pods) > 0 {
-		t.Errorf("nobody knows where they may run, and there are %d pods", len(pods))
+		t.Errorf("the ranks have no allowed node, but there are %d pods", len(pods))
 	}
 	p.Create(flavor)
 	p.runs("bert", 1)
@@ -102,7 +102,7 @@ func finishedByHand(p team) {
 	before := wl.DeepCopy()
 	meta.SetStatusCondition(&wl.Status.Conditions, metav1.Condition{
 		Type: kueuev1beta2.WorkloadFinished, Status: metav1.ConditionTrue, Reason: "ByHand",
-		Message: "somebody thought so",
+		Message: "finished by hand",
 	})
 	if err := p.Client.Status().Patch(p.T.Context(), wl, client.MergeFrom(before)); err != nil {
 		p.T.Fatal(err)
@@ -115,7 +115,7 @@ func finishedByHand(p team) {
 		return "", err
 	})
 	b := p.waits("bert", kueue.ReasonWorkloadFinished)
-	if !strings.Contains(b.Message, "somebody thought so") ||
+	if !strings.Contains(b.Message, "finished by hand") ||
 		!strings.Contains(b.NextStep, "kubectl delete workloads") {
 		p.T.Errorf("it must say why, and what to do: %+v", b)
 	}
@@ -136,9 +136,9 @@ func workloadGone(p team) {
 	if err != nil {
 		p.T.Fatal(err)
 	}
-	told := slices.ContainsFunc(j.Status.Transitions,
+	recorded := slices.ContainsFunc(j.Status.Transitions,
 		func(t v1alpha1.Transition) bool { return t.Reason == kueue.ReasonWorkloadGone })
-	if !told || j.Status.Restarts != 0 {
+	if !recorded || j.Status.Restarts != 0 {
 		p.T.Errorf("it must say why, and spend no restart: %s", fmt.Sprint(j.Status.Transitions))
 	}
 }

@@ -174,8 +174,8 @@ func (p team) remove(names ...string) {
 	}
 }
 
-// needs waits until the job says that it waits for this reason, with these numbers: the first that it says
-// may be of a moment ago, as the scheduler's own status is, and is written anew within a minute.
+// needs waits until the status of the job has this reason with these numbers. The first numbers can be
+// outdated, like the scheduler's own status; the operator updates them within a minute.
 func (p team) needs(name, reason, need, free string) v1alpha1.Blocker {
 	p.T.Helper()
 	return p.waitsUntil(name, reason, "needs "+need+", free "+free, func(b v1alpha1.Blocker) bool {

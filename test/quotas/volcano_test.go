@@ -54,7 +54,7 @@ func volcanoQueues(t *testing.T, w *harness.Cluster) {
 		p.submit("greedy", 4, "8", inQueue("idle"))
 		b := p.needs("greedy", v1alpha1.ReasonExceedsQuota, "32", "24")
 		if !strings.Contains(b.Message, "guaranteed to product") {
-			t.Errorf("it must say for whom GPUs are kept: %s", b.Message)
+			t.Errorf("the message must name the queue that GPUs are reserved for: %s", b.Message)
 		}
 		p.submit("modest", 3, "8", inQueue("idle"))
 		p.runs("modest", 1)
@@ -104,7 +104,7 @@ func volcanoQueues(t *testing.T, w *harness.Cluster) {
 		p.remove("nlp-over", "vision-over", "vision-within")
 	})
 
-	run(t, "deserved GPUs are taken back, from whoever borrows and from nobody else", func(t *testing.T) {
+	run(t, "deserved GPUs are reclaimed only from borrowers", func(t *testing.T) {
 		p := p.in(t)
 		p.submit("product-first", 1, "8", inQueue("product")) // bert has the 8 that research-nlp deserves
 		p.runs("product-first", 1)

@@ -100,7 +100,7 @@ func withEnqueue(to string) error {
 // reservation is another user's group that has no pods yet.
 func (p *fixture) reservation() *volcanov1beta1.PodGroup {
 	return &volcanov1beta1.PodGroup{
-		ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: "somebody"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: "other"},
 		Spec: volcanov1beta1.PodGroupSpec{
 			MinMember: 1, MinResources: &corev1.ResourceList{gpu: resource.MustParse("8")},
 		},
@@ -111,7 +111,7 @@ func (p *fixture) reservation() *volcanov1beta1.PodGroup {
 func (p *fixture) reserveAll() {
 	g := p.reservation()
 	p.Create(g)
-	p.Until("the group of somebody else is let in", func(ctx context.Context) (string, error) {
+	p.Until("the group of another user is admitted", func(ctx context.Context) (string, error) {
 		err := p.Client.Get(ctx, client.ObjectKeyFromObject(g), g)
 		if err == nil && g.Status.Phase != volcanov1beta1.PodGroupInqueue {
 			return fmt.Sprintf("it is %q", g.Status.Phase), nil

@@ -47,7 +47,7 @@ func TestPreemptionDryRun(t *testing.T) {
 	})
 	p := &fixture{w.NewNamespace(t, v1alpha1.SchedulerVolcano, 2)}
 	p.priorityClass("low", 1000, corev1.PreemptLowerPriority)
-	p.priorityClass("patient", 100000, corev1.PreemptNever) // Volcano itself ends nobody for it
+	p.priorityClass("patient", 100000, corev1.PreemptNever) // Volcano itself does not preempt for it
 	p.trained("fresh", 10*time.Second)
 	p.trained("stale", 50*time.Minute)
 
@@ -76,7 +76,7 @@ func TestPreemptionDryRun(t *testing.T) {
 
 	p.Job("equal", 2, "4", ofClass("low"))
 	if st := p.preemptionOf("equal"); st.Outcome != v1alpha1.PreemptionNoCover || len(st.Victims) > 0 {
-		t.Errorf("nobody is worth less than it: %+v", st)
+		t.Errorf("no gang has a lower priority: %+v", st)
 	}
 	p.nothingElse("fresh", "stale")
 }
@@ -110,8 +110,8 @@ func ofClass(name string) func(*v1alpha1.TrainingJob) {
 	return func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.SchedulingPolicy.PriorityClass = name }
 }
 
-// trained makes a job of class low that has a node for an hour, and whose last checkpoint is of so long ago,
-// as its status would say: nobody trains on fake nodes.
+// trained creates a job of class low that has had a node for an hour, with a status whose last checkpoint is
+// that old: no program trains on fake nodes.
 func (p *fixture) trained(name string, saved time.Duration) {
 	p.T.Helper()
 	p.Job(name, 2, "4", ofClass("low"), func(j *v1alpha1.TrainingJob) {

@@ -125,7 +125,7 @@ var provocations = map[string]provocation{
 		provoke: func(p *fixture) {
 			p.Create(&corev1.Pod{
 				ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: "bert-worker-0"},
-				Spec: corev1.PodSpec{SchedulerName: "nobody",
+				Spec: corev1.PodSpec{SchedulerName: "missing",
 					Containers: []corev1.Container{{Name: "c", Image: "example.com/c"}}},
 			})
 			p.Job("bert", 2, "1")
@@ -251,11 +251,11 @@ func TestReasons(t *testing.T) {
 func (c provocation) run(p *fixture) {
 	c.provoke(p)
 	p.Says("bert", c.reason)
-	p.toldOnce("bert", c.reason) // the reason that every new job has emits no event
+	p.reportedOnce("bert", c.reason) // the reason that every new job has emits no event
 	b := p.Says("bert", c.reason)
 	c.judge(p, b)
 	p.lookAgain("bert")
-	p.toldOnce("bert", c.reason)
+	p.reportedOnce("bert", c.reason)
 	if after := p.Says("bert", c.reason); !after.ObservedTime.Equal(b.ObservedTime) &&
 		after.Message == b.Message {
 		p.T.Errorf("the same was written again: %+v", after)
@@ -307,8 +307,8 @@ func (c provocation) judge(p *fixture, b v1alpha1.Blocker) {
 	}
 }
 
-// toldOnce checks that there is one event and no series of it.
-func (p *fixture) toldOnce(job, reason string) {
+// reportedOnce checks that there is one event and no series.
+func (p *fixture) reportedOnce(job, reason string) {
 	p.T.Helper()
 	p.Until("the event is there", func(ctx context.Context) (string, error) {
 		found, err := p.Events(ctx, job, reason)
@@ -316,7 +316,7 @@ func (p *fixture) toldOnce(job, reason string) {
 		case err != nil || len(found) == 0:
 			return "no event " + reason, err
 		case len(found) > 1 || found[0].Series != nil:
-			p.T.Errorf("told more than once: %+v", found)
+			p.T.Errorf("reported more than once: %+v", found)
 		}
 		return "", nil
 	})

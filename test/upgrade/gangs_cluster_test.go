@@ -33,8 +33,8 @@ func (g gang) at(i int32) string { return fmt.Sprintf("%s-%d", g.name, i) }
 
 const (
 	saveSteps, stallSteps = 100, 150
-	// staller saves once after 100 steps of each attempt, trains 50 more, and stalls until it is told to finish:
-	// what is saved does not depend on the time, and there is no progress to write while nothing happens.
+	// staller saves once after 100 steps of each attempt, trains 50 more, and stalls until the test lets it
+	// finish. So checkpoints do not depend on timing, and there is no progress to write.
 	staller = "steps=100000 rate=1000 every=100ms save=50ms start=300ms stall-after=150 on-sigterm=die"
 	// failer fails so often that it waits for its backoff, and then runs.
 	failer = staller + " fail-at=20 fail-attempts="
@@ -72,7 +72,7 @@ func gangs(scheduler string) []gang {
 	}
 }
 
-// restarting is a gang that has failed twice. It is made anew for each upgrade, since it waits for 20 s only.
+// restarting is a gang that has failed twice. Each upgrade creates another one, since it waits only 20 s.
 var restarting = gang{"restarting", 1, crowd, 2, 1, with(trains(failer + "2")), backsOff}
 
 type edit = func(*v1alpha1.TrainingJob)

@@ -20,9 +20,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/test/harness"
 )
 
-// Pools are namespaces with nodes of their own. In crowd there is room for all; in full one gang holds the
-// only node and others wait for it; in quota one gang has used the quota up; in contested gangs preempt each
-// other; and in silent the node is dead, which nobody knows: what is placed there neither starts nor ends.
+// Pools are namespaces with nodes of their own. In crowd all gangs fit. In full one gang holds the only node
+// and others wait for it. In quota one gang has used the quota up. In contested gangs preempt each other. In
+// silent the node is dead but its status is Ready, so its pods neither start nor end.
 const (
 	crowd, full, quota, contested, silent = "crowd", "full", "quota", "contested", "silent"
 

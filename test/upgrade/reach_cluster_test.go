@@ -162,7 +162,7 @@ func suspendedAfterTraining(s *stage, name string) {
 	reaches(v1alpha1.PhaseSuspended)(s, name)
 }
 
-// drains on the dead node: its pods are told to end, and never do.
+// drains on the dead node: its pods are deleted, but never end.
 func drains(s *stage, name string) {
 	s.t.Helper()
 	reaches(v1alpha1.PhaseStarting)(s, name)

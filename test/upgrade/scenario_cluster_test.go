@@ -237,7 +237,7 @@ func (s *stage) proveItActs(o *operator) string {
 	return name
 }
 
-// next is a name for what is made anew in every act.
+// next returns a unique name for an object that every act creates.
 func (s *stage) next(name string) string {
 	s.serial++
 	return fmt.Sprintf("%s-%d", name, s.serial)

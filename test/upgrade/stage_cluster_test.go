@@ -34,7 +34,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/test/harness"
 )
 
-// Where the operator is installed, and as whom it runs.
+// Namespace and service account of the operator.
 const system, account = "trainingjob-system", "trainingjob-operator"
 
 // stage is a cluster with one scheduler, where admins install versions of the operator.
@@ -48,7 +48,7 @@ type stage struct {
 	certificates string
 	// backingOff are the gangs that have failed twice.
 	backingOff []string
-	// serial numbers what is made anew in every act.
+	// serial numbers the objects that every act creates.
 	serial int
 }
 

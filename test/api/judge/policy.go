@@ -25,7 +25,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/test/api/apitest"
 )
 
-// Policy is a ValidatingAdmissionPolicy with its binding and its parameters, which stand in one file.
+// Policy is a ValidatingAdmissionPolicy with its binding and its parameters, all from one file.
 type Policy struct {
 	// Name of the policy; Path of its file.
 	Name, Path string
@@ -40,23 +40,23 @@ type Policy struct {
 	validator  validating.Validator
 }
 
-// Request is what a policy judges.
+// Request is the request that a policy evaluates.
 type Request struct {
-	// Object as it is to be, and Old as it is; nil when it is created.
+	// Object is the new object, Old the current one; nil for a creation.
 	Object, Old map[string]any
 	// Namespace of the object.
 	Namespace *corev1.Namespace
-	// User who asks, and Rights, which says what users may do; nobody may do anything without it.
+	// User who sends the request, and Rights, which reports what users may do. nil: nothing.
 	User   string
 	Rights func(authorizer.Attributes) bool
 }
 
-// Said is what one validation of a policy says of an object.
-type Said struct {
-	// Validation is its place in the policy.
+// Denial is the result of a failed validation of a policy.
+type Denial struct {
+	// Validation is the index of the validation in the policy.
 	Validation int
 	Message    string
-	// Warning: the object is taken all the same.
+	// Warning is true if the policy only warns and the API server accepts the object.
 	Warning bool
 }
 
@@ -187,15 +187,15 @@ func compile(p *admissionv1.ValidatingAdmissionPolicy) (validating.Validator, er
 	}
 	matcher := matchconditions.NewMatcher(condition(conditions, options), p.Spec.FailurePolicy,
 		"policy", "validate", p.Name)
-	said := cel.OptionalVariableDeclarations{HasParams: options.HasParams}
+	messageOptions := cel.OptionalVariableDeclarations{HasParams: options.HasParams}
 	validator := validating.NewValidator(condition(rules, options), matcher, condition(nil, options),
-		condition(messages, said), p.Spec.FailurePolicy, nil)
+		condition(messages, messageOptions), p.Spec.FailurePolicy, nil)
 	return validator, err
 }
 
-// Judge says what the policy answers: nothing if it lets the object through in silence. An expression that
-// costs too much is an error.
-func (p *Policy) Judge(ctx context.Context, r Request) ([]Said, error) {
+// Judge returns the failed validations of the policy, none if it allows the request. An expression that costs
+// too much is an error.
+func (p *Policy) Judge(ctx context.Context, r Request) ([]Denial, error) {
 	operation, old := admission.Create, runtime.Object(nil)
 	object := &unstructured.Unstructured{Object: r.Object}
 	if r.Old != nil {
@@ -221,13 +221,13 @@ func (p *Policy) Judge(ctx context.Context, r Request) ([]Said, error) {
 	}
 	result := p.validator.Validate(ctx, resource, attributes, params, r.Namespace,
 		celconfig.RuntimeCELCostBudget, rights(r.Rights))
-	var all []Said
+	var all []Denial
 	for i, d := range result.Decisions {
 		if d.Evaluation == validating.EvalError {
 			return nil, fmt.Errorf("%s: %s", p.Name, d.Message)
 		}
 		if d.Action == validating.ActionDeny {
-			all = append(all, Said{Validation: i, Message: d.Message, Warning: p.warns})
+			all = append(all, Denial{Validation: i, Message: d.Message, Warning: p.warns})
 		}
 	}
 	return all, nil
