@@ -70,29 +70,31 @@ var rules = map[string]rule{
 	"scheduler/schedulertest":       {reason: "the contract of a dialect", ours: []string{seam}},
 	"scheduler/schedulertest/stubs": {reason: "parts of backends for tests", ours: []string{seam}},
 
-	spec: {reason: "what the spec means", ours: []string{api, checkpoint, frameworks}, never: notCore},
+	spec: {reason: "interpretation of the spec", ours: []string{api, checkpoint, frameworks}, never: notCore},
 	validation: {
-		reason: "whether it makes sense", ours: []string{api, checkpoint, frameworks, spec}, never: notCore,
+		reason: "validation", ours: []string{api, checkpoint, frameworks, spec}, never: notCore,
 	},
 	render: {
-		reason: "what it looks like", ours: []string{api, checkpoint, frameworks, seam, spec}, never: notCore,
+		reason: "renders objects", ours: []string{api, checkpoint, frameworks, seam, spec}, never: notCore,
 	},
 	observation: {
-		reason: "what is seen",
+		reason: "the observed state",
 		ours:   []string{api, checkpoint, frameworks, seam, spec, validation, render}, never: notCore,
 	},
 	decision: {
-		reason: "what is decided", ours: []string{api, checkpoint, seam, spec, render, observation}, never: notCore,
+		reason: "the decisions", ours: []string{api, checkpoint, seam, spec, render, observation}, never: notCore,
 	},
 	account: {
 		reason: "what is counted and carried to the next reconcile",
 		ours:   []string{api, spec, observation, decision}, never: notCore,
 	},
 	status: {
-		reason: "what a user reads", ours: []string{api, seam, spec, observation, decision}, never: notCore,
+		reason: "status and messages of a job",
+		ours:   []string{api, seam, spec, observation, decision}, never: notCore,
 	},
 	core: {
-		reason: "puts the rooms together", ours: []string{observation, decision, account, status}, never: notCore,
+		reason: "combines the internal packages",
+		ours:   []string{observation, decision, account, status}, never: notCore,
 	},
 	core + "/internal/jobtest": {reason: "jobs for the core's tests", ours: []string{api}},
 
@@ -104,7 +106,7 @@ var rules = map[string]rule{
 		never: notCore,
 	},
 	tfjobadmin: {
-		reason: "what a document of TFJob-admin says", ours: []string{api, frameworks, spec}, never: notCore,
+		reason: "parses documents of TFJob-admin", ours: []string{api, frameworks, spec}, never: notCore,
 	},
 	"pkg/server/tfjob": {
 		reason: "calls in a foreign dialect, as the caller; knows no store",
@@ -114,21 +116,21 @@ var rules = map[string]rule{
 		},
 	},
 	"pkg/explain": {
-		reason: "what a status says of why a job does not run", ours: []string{api},
+		reason: "explains why a job does not run", ours: []string{api},
 		never: append(slices.Clone(impure), "sigs.k8s.io/..."),
 	},
 	"pkg/timeline": {
-		reason: "what a status or a record says has happened", ours: []string{api, "pkg/history"},
+		reason: "the events of a job, from a status or a record", ours: []string{api, "pkg/history"},
 		never: append(slices.Clone(impure), "sigs.k8s.io/..."),
 	},
 	"pkg/cost": {
-		reason: "what GPU time costs; knows no job", never: append(slices.Clone(notSmall), impure...),
+		reason: "cost of GPU time; knows no job", never: append(slices.Clone(notSmall), impure...),
 	},
 	"pkg/server/board/plaintext": {
-		reason: "what a program wrote, as text", never: append(slices.Clone(notSmall), impure...),
+		reason: "a program's output, as text", never: append(slices.Clone(notSmall), impure...),
 	},
 	"pkg/server/board/jobview": {
-		reason: "a page is a function of what is known of a job",
+		reason: "pages of a job, as pure functions",
 		ours: []string{
 			api, history, spec, "pkg/cost", "pkg/explain", "pkg/timeline", fragment, "pkg/server/board/plaintext",
 			"pkg/server/placement",
@@ -136,26 +138,26 @@ var rules = map[string]rule{
 		never: []string{"context", "os/...", "net", "net/http/...", "k8s.io/client-go/...", "sigs.k8s.io/..."},
 	},
 	"pkg/server/board/logview": {
-		reason: "what ranks have written; knows no cluster and no caller",
+		reason: "logs of ranks; knows no cluster and no caller",
 		ours: []string{
 			api, spec, fragment, "pkg/server/board/plaintext", parameters, "pkg/server/problem",
 		},
 		never: []string{"os/...", "k8s.io/client-go/...", "sigs.k8s.io/..."},
 	},
 	"pkg/queues": {
-		reason: "what every scheduler's queues say, by the types of their APIs alone",
+		reason: "reads every scheduler's queues, by the types of their APIs only",
 		ours:   []string{api, spec}, never: impure,
 	},
 	"pkg/queuereader": {
-		reason: "lists what queues are made of, as its caller", ours: []string{"pkg/queues"},
+		reason: "lists the objects of queues, as its caller", ours: []string{"pkg/queues"},
 		never: []string{"os/..."},
 	},
 	"pkg/allowance": {
-		reason: "how often somebody may do something; knows no request",
+		reason: "rate limits; knows no request",
 		never:  slices.Concat(impure, []string{"k8s.io/api/...", "sigs.k8s.io/..."}),
 	},
 	"pkg/boundedyaml": {
-		reason: "what a document expands to; knows no job", never: slices.Concat(impure, []string{"k8s.io/..."}),
+		reason: "limits the size of documents; knows no job", never: slices.Concat(impure, []string{"k8s.io/..."}),
 	},
 	"pkg/panics": {
 		reason: "the panic of a step as a value; knows no job",
@@ -167,10 +169,10 @@ var rules = map[string]rule{
 	},
 	"pkg/memorylimit": {reason: "knows a process and its container", never: notSmall},
 	"pkg/boundedlistener": {
-		reason: "knows connections, not what they say", never: []string{"sigs.k8s.io/...", "k8s.io/client-go/..."},
+		reason: "knows connections, not their content", never: []string{"sigs.k8s.io/...", "k8s.io/client-go/..."},
 	},
 	"pkg/metric": {
-		reason: "what a number is called; knows no job and no registry", never: slices.Concat(impure, []string{
+		reason: "names of metrics; knows no job and no registry", never: slices.Concat(impure, []string{
 			"k8s.io/...", "sigs.k8s.io/...",
 		}),
 	},
@@ -181,10 +183,10 @@ var rules = map[string]rule{
 	"pkg/operatormetrics": {reason: "knows no job", ours: []string{"pkg/metric"}},
 	"pkg/clusterstate":    {reason: "knows clusters and gangs, not jobs", ours: []string{seam}},
 	"pkg/preemption": {
-		reason: "who makes room for whom: knows gangs and room, no job", ours: []string{seam}, never: notCore,
+		reason: "plans preemptions: knows gangs and capacity, no job", ours: []string{seam}, never: notCore,
 	},
 	contention: {
-		reason: "what the planner says of jobs",
+		reason: "the planner's plans for jobs",
 		ours: []string{
 			api, seam, frameworks, "pkg/panics", "pkg/preemption", spec, render, observation,
 		}, never: notCore,
@@ -208,7 +210,7 @@ var rules = map[string]rule{
 		},
 	},
 	history: {
-		reason: "what is known of a job, from versions of it", ours: []string{api, spec}, never: notCore,
+		reason: "the record of a job, from versions of it", ours: []string{api, spec}, never: notCore,
 	},
 	history + "/historytest": {reason: "histories of jobs, for tests", ours: []string{api}, never: notCore},
 	"pkg/config":             {reason: "the operator's file", ours: []string{api, frameworks, "pkg/schedulers"}},
@@ -221,13 +223,13 @@ var rules = map[string]rule{
 			api, history, "pkg/metric", "pkg/server/store", spec,
 		},
 	},
-	"pkg/server/problem": {reason: "how an error is told; knows no route and no job"},
-	"pkg/server/live":    {reason: "which jobs there are; knows nobody who asks", ours: []string{api}},
+	"pkg/server/problem": {reason: "responses for errors; knows no route and no job"},
+	"pkg/server/live":    {reason: "the current jobs; knows no caller", ours: []string{api}},
 	"pkg/server/placement": {
-		reason: "which rank is where; knows no request", ours: []string{api, frameworks, "pkg/queues", spec},
+		reason: "the nodes of ranks; knows no request", ours: []string{api, frameworks, "pkg/queues", spec},
 	},
 	"pkg/server/rest": {
-		reason: "the API over HTTP: it decides nothing, and writes nothing but as its caller",
+		reason: "the API over HTTP: it decides nothing, and writes only as its caller",
 		ours: []string{
 			api, spec, history, "pkg/boundedyaml", "pkg/cost", "pkg/explain", "pkg/timeline",
 			"pkg/queuereader", "pkg/queues",
@@ -244,21 +246,22 @@ var rules = map[string]rule{
 		},
 	},
 	"pkg/server/identity": {
-		reason: "who is calling; knows no route and no job", ours: []string{"pkg/allowance", "pkg/metric"},
+		reason: "authentication of callers; knows no route and no " +
+			"job", ours: []string{"pkg/allowance", "pkg/metric"},
 	},
 	"pkg/server/session": {
-		reason: "which browser is whose; knows no job and no page but that of the login",
+		reason: "sessions of browsers; knows no job and no page but the login page",
 		ours:   []string{"pkg/allowance", "pkg/metric", "pkg/server/identity", "pkg/server/store"},
 	},
 	"pkg/server/access": {
-		reason: "what the cluster lets callers do", ours: []string{api, "pkg/metric", "pkg/server/identity"},
+		reason: "the callers' rights in the cluster", ours: []string{api, "pkg/metric", "pkg/server/identity"},
 	},
 	"pkg/server/shield": {reason: "knows no route and no caller", ours: []string{"pkg/metric"}},
 	fragment: {
-		reason: "what of a page has changed; knows no page", never: slices.Concat(timeless, notSmall),
+		reason: "the changed parts of a page; knows no page", never: slices.Concat(timeless, notSmall),
 	},
 	"pkg/server/board": {
-		reason: "pages of what the API says, as it lets their readers see it; it knows no client and no store",
+		reason: "pages of the API's data, with their readers' rights; knows no client and no store",
 		ours: []string{
 			api, frameworks, history, fragment, palette, parameters, board + "/listview", board + "/clusterview",
 			board + "/queueview", board + "/accountview", board + "/historyview", board + "/jobview",
@@ -269,34 +272,34 @@ var rules = map[string]rule{
 		never: []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."},
 	},
 	"pkg/server/board/listview": {
-		reason: "what the page of jobs shows; knows no request",
+		reason: "content of the page of jobs; knows no request",
 		ours:   []string{api, "pkg/explain", history, fragment, parameters, "pkg/server/problem", spec},
 		never:  []string{"context", "os/...", "net/http", "k8s.io/client-go/...", "sigs.k8s.io/..."},
 	},
-	fragment + "/fragmenttest": {reason: "what fragments promise, for tests", ours: []string{fragment}},
+	fragment + "/fragmenttest": {reason: "the contract of fragments, for tests", ours: []string{fragment}},
 	board + "/goldentest": {
 		reason: "compares pages, for tests", ours: []string{fragment + "/fragmenttest"},
 	},
 	parameters: {
-		reason: "what a URL asks for; knows no page", ours: []string{"pkg/server/problem"}, never: impurePage,
+		reason: "parses URLs; knows no page", ours: []string{"pkg/server/problem"}, never: impurePage,
 	},
-	palette: {reason: "what a gang looks like; knows no page", never: slices.Concat(timeless, notSmall)},
+	palette: {reason: "colors of gangs; knows no page", never: slices.Concat(timeless, notSmall)},
 	board + "/clusterview": {
 		reason: "the page of a map", ours: []string{
 			api, fragment, palette, "pkg/server/placement", parameters,
 		}, never: impurePage,
 	},
 	board + "/queueview": {
-		reason: "the page of queues: what the API says of them",
+		reason: "the page of queues, from the API",
 		ours:   []string{api, fragment, "pkg/queues", parameters}, never: impurePage,
 	},
 	board + "/historyview": {
-		reason: "the list of past jobs: what the API says of them",
+		reason: "the list of past jobs, from the API",
 		ours:   []string{api, fragment, history, parameters, "pkg/server/problem", "pkg/server/rest"},
 		never:  impurePage,
 	},
 	board + "/accountview": {
-		reason: "the page of the accounting: what the API says of it",
+		reason: "the page of the accounting, from the API",
 		ours: []string{
 			fragment, parameters, "pkg/server/problem", "pkg/server/rest", "pkg/server/store",
 		}, never: impurePage,
@@ -328,7 +331,7 @@ var rules = map[string]rule{
 		reason: "a generator: it knows YAML and what ranks are given", ours: []string{frameworks, spec},
 	},
 	"cmd/docs-gen": {
-		reason: "a generator: it asks what it documents",
+		reason: "a generator: it imports what it documents",
 		ours: []string{
 			"pkg/config", "pkg/controller", "pkg/jobmetrics", "pkg/metric", "pkg/operatormetrics", "pkg/reportserver",
 			"pkg/schedulers", "pkg/server/...", "scheduler/volcano", "scheduler/coscheduling",
@@ -349,20 +352,20 @@ var rules = map[string]rule{
 	"lab/npm":     {reason: "programs of Node.js, for tests", ours: []string{"lab/localcluster/..."}},
 	"lab/browser": {reason: "knows a browser, not the pages", ours: []string{"lab/npm"}},
 	"lab/oidcprovider": {
-		reason: "knows an OpenID provider, not who asks it", ours: []string{"lab/localcluster/...", "lab/npm"},
+		reason: "knows an OpenID provider, not its clients", ours: []string{"lab/localcluster/...", "lab/npm"},
 	},
 	"lab/simtrainer": {
-		reason: "plays pods; knows the contract and no job",
+		reason: "simulates pods; knows the contract and no job",
 		ours:   []string{api, checkpoint, "lab/localcluster/...", "pkg/reportclient"},
 	},
 	"lab/fasttrackml": {
-		reason: "knows a server of MLflow's API, not what is in it", ours: []string{"lab/localcluster/..."},
+		reason: "knows a server of MLflow's API, not its data", ours: []string{"lab/localcluster/..."},
 	},
 	"lab/postgres": {
-		reason: "knows a PostgreSQL, not what is in it", ours: []string{"lab/localcluster/..."},
+		reason: "knows a PostgreSQL, not its data", ours: []string{"lab/localcluster/..."},
 	},
 	"lab/debian": {reason: "filesystems of programs that are not ours"},
-	"lab/tools":  {reason: "programs of other people's"},
+	"lab/tools":  {reason: "third-party programs"},
 	"lab/demo/...": {
 		reason: "drives operator and server through the API and their files",
 		ours: []string{
@@ -380,7 +383,7 @@ var rules = map[string]rule{
 		},
 	},
 	"bench/history": {
-		reason: "asks the server's store", ours: []string{api, history, "pkg/server/store", "lab/postgres"},
+		reason: "queries the server's store", ours: []string{api, history, "pkg/server/store", "lab/postgres"},
 	},
 	"bench/board": {
 		reason: "shows the board what happens in its own process",
@@ -390,13 +393,13 @@ var rules = map[string]rule{
 		},
 	},
 	"bench/sim": {
-		reason: "plays the planner beside the schedulers' orders", never: impure,
+		reason: "simulates the planner and the schedulers' orders", never: impure,
 		ours: []string{seam, "pkg/preemption", "bench/stats", "bench/workload"},
 	},
 	"bench/workload":             {reason: "which gangs arrive when, as data", never: impure},
-	"bench/simulated/scheduling": {reason: "what a scheduler decides, and never does", never: timeless},
+	"bench/simulated/scheduling": {reason: "a scheduler's decisions, without side effects", never: timeless},
 	"examples/gotrainer": {
-		reason: "what training code has to know", ours: []string{checkpoint}, never: notSmall,
+		reason: "an example of training code", ours: []string{checkpoint}, never: notSmall,
 	},
 	"test/fakescheduler": {reason: "a scheduler of its own", ours: []string{seam}},
 	"test/...": {

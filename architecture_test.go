@@ -1,4 +1,4 @@
-// Package architecture holds the house in order: who may import whom, and which words name what.
+// Package architecture checks which packages may import which, and the names and words in the repository.
 package architecture
 
 import (
@@ -66,7 +66,7 @@ func TestRulesForbid(t *testing.T) {
 		}
 	}
 	if _, ok := ruleOf("pkg/somewhere"); ok {
-		t.Error("a package that nobody has thought of has a rule")
+		t.Error("an unknown package has a rule")
 	}
 }
 

@@ -17,7 +17,7 @@ var retired = map[string]string{
 	"ledger": "owned-object cache, job state", "holding": "owned object", "holdings": "owned objects",
 	"stubborn": "mutatedByAdmission", "obstacle": "create backoff", "Obstacle": "create backoff",
 	"refusal": "rejection", "Refusals": "rejections, unschedulable messages", "unspeakable": "unsupportedGang",
-	"weigh": "consider", "hear": "parse", "heard": "reported, parsed",
+	"weigh": "consider", "hear": "parse", "heard": "reported, parsed", // quote
 	"Consulting": "ClusterAware", "Consulted": "ClusterObjects", "consultations": "cluster objects",
 	"clusterfacts": "clusterstate", "Facts": "ClusterState", "covers": "containsFields",
 	"Desk": "none", "desk": "none", "mail": "none", "Habits": "Behavior", "habits": "Behavior",
@@ -54,12 +54,12 @@ func TestRetiredWords(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		said := map[string]bool{}
+		reported := map[string]bool{}
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.Ident:
-				if better := retired[n.Name]; better != "" && !said[n.Name] {
-					said[n.Name] = true
+				if better := retired[n.Name]; better != "" && !reported[n.Name] {
+					reported[n.Name] = true
 					t.Errorf("%s: identifier %s: say %s", fset.Position(n.Pos()), n.Name, better)
 				}
 			case *ast.TypeSpec:

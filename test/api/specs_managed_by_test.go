@@ -14,7 +14,7 @@ func managedBySpecs() map[string]spec {
 		}
 	}
 	return map[string]spec{
-		"managed by the operator":  {reason: "the same as an empty field", edit: by(v1alpha1.ManagedByOperator, "")},
+		"managed by the operator":  {reason: "as if it were empty", edit: by(v1alpha1.ManagedByOperator, "")},
 		"managed by MultiKueue":    {reason: "Kueue dispatches it", edit: by(v1alpha1.ManagedByMultiKueue, "")},
 		"managed by a third party": {reason: "the operator leaves it alone", edit: by("acme.io/foo~1/%41'x", "")},
 		"MultiKueue and kueue": {
