@@ -26,7 +26,7 @@ const (
 	figureSpace = vg.Length(12)
 )
 
-// Figure is one plot of a report: panels under a title, with the legend beside them.
+// Figure is one plot of a report: panels under a title, with the legend next to them.
 type Figure struct {
 	// File is the name of its files, without extension.
 	File string

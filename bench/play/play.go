@@ -148,7 +148,7 @@ func (p *Player) measure(ctx context.Context, r *recorder) (result.Run, error) {
 		run.CutAfter = r.workload.Cut.Seconds()
 		run.Seconds = run.CutAfter
 	}
-	if !cut && !p.Rehearsal { // who was cut goes on writing
+	if !cut && !p.Rehearsal { // a run that was cut continues to write
 		still := QuietFor
 		if r.workload.Idle > 0 {
 			still = SettledFor
@@ -175,7 +175,7 @@ func (p *Player) measure(ctx context.Context, r *recorder) (result.Run, error) {
 	return run, p.idle(ctx, r.workload.Idle, audit, &run)
 }
 
-// idle leaves the cluster alone and counts what is written all the same.
+// idle counts the writes while the cluster is left alone.
 func (p *Player) idle(ctx context.Context, d time.Duration, audit *measure.AuditLog, run *result.Run) error {
 	if d == 0 {
 		return nil

@@ -333,7 +333,7 @@ func (r *recorder) wake() {
 	}
 }
 
-// task runs a request beside the others, unless the run is over. Its error ends the run.
+// task runs a request concurrently, unless the run is over. Its error ends the run.
 func (r *recorder) task(do func(context.Context) error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster/progress"
 )
 
-// Benchmark is what is to be played.
+// Benchmark has the options of a benchmark.
 type Benchmark struct {
 	Stacks    []stack.Stack
 	Workloads []workload.Workload

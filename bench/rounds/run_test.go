@@ -58,7 +58,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestMissing: a benchmark goes on where it was interrupted, and plays again what could not be played.
+// TestMissing: an interrupted benchmark continues, and repeats failed turns.
 func TestMissing(t *testing.T) {
 	b := onVolcano("burst", "storm")
 	results := &result.Results{}

@@ -15,7 +15,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster/progress"
 )
 
-// Benchmark is what is to be played.
+// Benchmark has the options of a benchmark.
 type Benchmark struct {
 	Plan []Planned
 	// Idle is how long nothing happens in a step. A minute tells a thousandth of a processor: that is 60 ms,

@@ -14,7 +14,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/bench/chart"
 )
 
-// plotsFolder is beside the report.
+// plotsFolder is in the folder of the report.
 const plotsFolder = "plots"
 
 // drawn are the costs that have a curve: the row that has them, and what their panel is called.
@@ -94,7 +94,7 @@ func strokeOf(scheduler int) draw.LineStyle {
 	return draw.LineStyle{Color: chart.Distinct[scheduler%len(chart.Distinct)], Width: 1.5}
 }
 
-// savePlots beside a report.
+// savePlots writes the plots next to a report.
 func (r *Results) savePlots(dir string) error {
 	folder := filepath.Join(dir, plotsFolder)
 	if err := os.MkdirAll(folder, 0o750); err != nil {

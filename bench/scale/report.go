@@ -12,7 +12,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/bench/result"
 )
 
-// Report writes report.md and its plots beside the results.
+// Report writes report.md and its plots into the folder of the results.
 func (r *Results) Report(dir string) error {
 	if err := r.savePlots(dir); err != nil {
 		return err

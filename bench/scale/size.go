@@ -51,7 +51,7 @@ func Part(scheduler string, n int) (Size, error) {
 	return Size{Nodes: whole.Nodes / n, Gangs: whole.Gangs / n, Waiting: whole.Waiting / n}, nil
 }
 
-// Planned is a step that is to be played.
+// Planned is a step to be played.
 type Planned struct {
 	Scheduler string
 	Size      Size

@@ -27,7 +27,7 @@ type waiting struct {
 	base time.Duration
 	// attempts that it had; the first is not a resumption.
 	attempts int32
-	// blocked is since when it has lacked room; negative while that is not known.
+	// blocked is the time since when it does not fit; negative while unknown.
 	blocked time.Duration
 	// claim is the room that is kept for it, while victims end.
 	claim map[int]int

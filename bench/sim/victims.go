@@ -33,7 +33,7 @@ const (
 	Volcano Order = "volcano"
 	// Coscheduling's is kube-scheduler's for single pods: for each rank the node with the fewest victims, then
 	// the one whose victims started last, then any (pickOneNodeForPreemption). On each node those are spared
-	// that fit beside the rank, the oldest first (SelectVictimsOnNode in scheduler-plugins v0.34.7).
+	// that fit next to the rank, the oldest first (SelectVictimsOnNode in scheduler-plugins v0.34.7).
 	Coscheduling Order = "coscheduling"
 )
 
@@ -128,7 +128,7 @@ func byQuota(free nodes, lesser []*run, g *Job) []*run {
 	return append(taken, more...)
 }
 
-// inTheWay places the gang on the emptiest nodes, and spares who fits beside it.
+// inTheWay places the gang on the emptiest nodes, and spares the gangs that fit next to it.
 func inTheWay(free nodes, lesser []*run, g *Job) []*run {
 	free = slices.Clone(free)
 	for _, v := range lesser {

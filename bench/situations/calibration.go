@@ -20,8 +20,8 @@ type Calibration struct {
 	Situations int
 }
 
-// Run writes the record after each situation. One that was interrupted goes on with the same versions and
-// nodes, until it has so many situations; gangs are others then.
+// Run writes the record after each situation. An interrupted one continues with the same versions and nodes,
+// until it has so many situations; gangs are others then.
 func (c *Calibration) Run(ctx context.Context) (err error) {
 	dir, err := os.MkdirTemp("", "calibrate-")
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/schedulers"
 )
 
-// Comparison of two ways to make room on one scheduler, in turns, on the same cluster.
+// Comparison of two ways to preempt on one scheduler, in turns, on the same cluster.
 type Comparison struct {
 	Ground
 	// Preemptions are how many are played in each way.
@@ -46,15 +46,14 @@ func savesSeldom(r *rand.Rand) string {
 // maxDelay is how long a gang may be made to wait for others' saves.
 const maxDelay = 60 * time.Second
 
-// Priority classes of gangs for which others are asked to make room, and under which these wait. Their value
-// is that of the benchmark's class of high priority.
+// Priority classes of gangs for which the operator preempts, and under which these wait. Their value is that
+// of the benchmark's class of high priority.
 const (
 	asks      = "situations-asks"
 	asksWaits = "situations-asks-waits"
 )
 
-// Run writes the record after each preemption. One that was interrupted goes on with the same versions and
-// nodes.
+// Run writes the record after each preemption. An interrupted one continues with the same versions and nodes.
 func (c *Comparison) Run(ctx context.Context) (r Record, err error) {
 	if !slices.Contains(schedulers.Brokers(), c.Scheduler) {
 		return r, fmt.Errorf("the operator does not choose victims on %s; it does on %v", c.Scheduler,
@@ -101,7 +100,7 @@ func (c *Comparison) Run(ctx context.Context) (r Record, err error) {
 	return r, nil
 }
 
-// addClasses for whose gangs others make room.
+// addClasses creates the classes of preemptors.
 func (on *cluster) addClasses(ctx context.Context) error {
 	high := &schedulingv1.PriorityClass{}
 	key := client.ObjectKey{Name: stack.PriorityClass(workload.PriorityHigh)}

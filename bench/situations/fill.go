@@ -22,7 +22,7 @@ type filler struct {
 	made    int
 }
 
-// newFiller goes on where so many situations were played before: gangs are others then.
+// newFiller continues after so many earlier situations, with different gangs.
 func newFiller(g *Ground, on *cluster, played uint64, trainer func(*rand.Rand) string) *filler {
 	return &filler{Ground: g, on: on, random: rand.New(rand.NewPCG(g.Seed, played)), trainer: trainer}
 }

@@ -51,7 +51,7 @@ func (f *filler) play(ctx context.Context, nth int) (sim.Situation, []string, er
 	return s, gone, nil
 }
 
-// preemptor is a gang that lacks room; the sizes take turns.
+// preemptor returns a gang that does not fit; the sizes take turns.
 func (f *filler) preemptor(ctx context.Context, nth int) (sim.Situation, error) {
 	for ; ; nth++ {
 		ranks, gpus := f.shape(nth)

@@ -139,7 +139,7 @@ func createBase(t *testing.T, clients kubernetes.Interface) {
 	}
 }
 
-// trainAndFinish runs gangs that fit beside each other to their end.
+// trainAndFinish runs gangs that fit together to their end.
 func (p *peer) trainAndFinish(t *testing.T) {
 	t.Helper()
 	gangs := []workload.Gang{p.submit(t, workload.Gang{

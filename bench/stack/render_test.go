@@ -18,7 +18,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
-// What a stack's users write is data, and a change of it is to be seen in review. Regenerate with -update.
+// What users of a stack write is data, so that a review shows changes. Regenerate with -update.
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 func TestRender(t *testing.T) {

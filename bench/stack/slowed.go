@@ -21,7 +21,8 @@ func Slowed(s Stack) Stack { return slowed{s} }
 func Check() Stack { return Slowed(Raw(localcluster.SchedulerVolcano)) }
 
 const (
-	// slowedPeriod is long beside what stopping costs: each thread of a dozen programs wakes up for it, twice.
+	// slowedPeriod is long compared with the cost of stopping: each thread of a dozen programs wakes up for it,
+	// twice.
 	slowedPeriod = 300 * time.Millisecond
 	slowedStop   = slowedPeriod / 6
 )

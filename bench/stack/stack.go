@@ -45,7 +45,7 @@ type Stack interface {
 	// Cluster sets in the options what the stack asks of its cluster: schedulers, add-ons and their settings. It
 	// leaves all other options alone.
 	Cluster(options *localcluster.Options)
-	// Start what the stack needs beside the cluster, and return once it is ready.
+	// Start starts what the stack needs next to the cluster, and returns once it is ready.
 	Start(ctx context.Context, e Environment) (Session, error)
 }
 

@@ -14,7 +14,7 @@ const MaxDrift = 0.10
 // for every stack that is compared with it. raw has its times by round, one map for each workload. A round
 // has drifted when the median over its workloads of time by median time is further from 1 than MaxDrift: a
 // machine that has changed shows in most of them, while a single one may just have gone another way. A run
-// that was cut has taken for ever: it drifts when the median has not, and the others drift when it has.
+// that was cut has taken forever: it drifts when the median has not, and the others drift when it has.
 func Drifted(raw ...map[int]Bounds) []int {
 	shares := map[int][]float64{}
 	for _, times := range raw {
@@ -22,7 +22,7 @@ func Drifted(raw ...map[int]Bounds) []int {
 		for round, time := range times {
 			share := 1.0
 			if time.High != middle {
-				share = time.High / middle // 0 where the median is for ever
+				share = time.High / middle // 0 where the median is infinite
 			}
 			shares[round] = append(shares[round], share)
 		}

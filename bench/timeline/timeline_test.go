@@ -127,7 +127,7 @@ func TestInterruptions(t *testing.T) {
 	}
 }
 
-// Half a gang that waits for ever for its other half is what gang scheduling is about.
+// Gang scheduling prevents that half a gang waits forever for the other half.
 func TestHeldByTheIncomplete(t *testing.T) {
 	s := tell(t, two("a"), two("b"))
 	s.pods(0, "a", Bound, "a0")

@@ -117,7 +117,7 @@ func TestExampleBuiltin(t *testing.T) {
 	}
 }
 
-// TestParse: defaults, and what stands beside a trace or a builtin.
+// TestParse: defaults, and the fields next to a trace or a builtin.
 func TestParse(t *testing.T) {
 	const trace = "trace: {file: simple.csv, compress: 60}\nnodes: 4\ngpusPerNode: 8\n"
 	tests := map[string]struct {

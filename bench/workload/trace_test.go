@@ -112,7 +112,7 @@ func TestReadTraceRows(t *testing.T) {
 		"infinite":             {"it would never end", "b,1,0,Inf,low", LeftOutNumber, ""},
 		"ten thousand years":   {"it is a mistake", "b,1,0,315576000000,low", LeftOutNumber, ""},
 		"no ranks":             {"jobs without GPUs are no gangs", "b,0,0,9,low", LeftOutGPUs, ""},
-		"no duration":          {"zero would mean for ever", "b,1,0,0,low", LeftOutDuration, ""},
+		"no duration":          {"zero would mean forever", "b,1,0,0,low", LeftOutDuration, ""},
 		"unknown priority":     {"there is no such class", "b,1,0,9,urgent", LeftOutPriority, ""},
 		"there before":         {"the first counts", "a,2,0,9,low", LeftOutDuplicate, ""},
 		"too large":            {"it would wait for ever", "b,33,0,9,low", LeftOutLarger, ""},

@@ -97,7 +97,7 @@ func TestValidate(t *testing.T) {
 		}, ""},
 		"an unknown end": {"a player knows two", func(w *Workload) { w.End = "Over" },
 			`end: Unsupported value: "Over": supported values: "Finished", "Placed"`},
-		"no cut": {"a run could last for ever", func(w *Workload) { w.Cut = 0 },
+		"no cut": {"a run could last forever", func(w *Workload) { w.Cut = 0 },
 			"cut: Required value: say when a run is given up"},
 		"a negative idle time": {"zero means none", func(w *Workload) { w.Idle = -1 }, "idle: Invalid value"},
 		"a node that is not there": {"nodes count from 0", func(w *Workload) { w.Failures[0].Node = 2 },

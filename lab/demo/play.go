@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// player plays the story: one loop that takes records, shows them, and goes on to the next act.
+// player plays the story: one loop that takes records, shows them, and starts the next act.
 type player struct {
 	acts    []Act
 	apply   func(ctx context.Context, file string) error

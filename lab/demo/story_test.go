@@ -57,7 +57,7 @@ func TestActsEndWhenTheStoryHasGoneWrong(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			if !Story(false)[test.act].Over(test.state) {
-				t.Errorf("the act goes on, but %s", test.reason)
+				t.Errorf("the act continues, but %s", test.reason)
 			}
 		})
 	}

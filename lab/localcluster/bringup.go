@@ -20,8 +20,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster/servers"
 )
 
-// plan is a cluster that is to be brought up: everything about it is decided, and nothing is written or
-// started.
+// plan is a cluster before its start: everything about it is decided, and nothing is written or started.
 type plan struct {
 	options Options
 	config  servers.Config

@@ -94,7 +94,7 @@ func (c *Cluster) MachineAddress() netip.Addr {
 }
 
 // ServingFiles are the paths of a certificate for 127.0.0.1 and localhost, of its key, and of the authority
-// that signed it: for a server beside the cluster.
+// that signed it: for a server next to the cluster.
 func (c *Cluster) ServingFiles() (cert, key, authority string) {
 	return c.files.ServerCert(), c.files.ServerKey(), c.files.CA()
 }

@@ -67,7 +67,7 @@ type Options struct {
 	// CoschedulingFlags replace those flags of scheduler-plugins' scheduler that go with the configuration in
 	// Modules (see servers.Config). Default: those that ship; empty and not nil means none.
 	CoschedulingFlags []string
-	// AddOns to run beside the schedulers: AddOnTrainingOperator, AddOnJobSet. Default: none.
+	// AddOns to run next to the schedulers: AddOnTrainingOperator, AddOnJobSet. Default: none.
 	AddOns []string
 	// Limits by process, in the place of the local cluster's own: those of Volcano are raised, Kueue's are those
 	// of its configuration, and add-ons have the defaults of their programs. A zero value here gives a process

@@ -7,7 +7,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// trainerSpecs are about what a job says of its trainers beside their templates.
+// trainerSpecs are about the fields for trainers outside of their templates.
 func trainerSpecs() map[string]spec {
 	version := func(v string) func(*v1alpha1.TrainingJob) {
 		return func(j *v1alpha1.TrainingJob) { j.Spec.FrameworkVersion = v }

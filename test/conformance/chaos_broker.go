@@ -25,7 +25,7 @@ const (
 
 // BrokerTally counts what the broker did in one or more histories.
 type BrokerTally struct {
-	// Waited counts the attempts that lacked room while their scheduler preempted no gang for them, by the last
+	// Waited counts the attempts that did not fit while their scheduler preempted no gang for them, by the last
 	// outcome of the search for victims.
 	Waited map[v1alpha1.PreemptionOutcome]int
 	// Plans counts the plans, Rounds their rounds.

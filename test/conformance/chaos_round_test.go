@@ -129,7 +129,7 @@ func (c *chaos) drawShape() *v1alpha1.TrainingJob {
 	worker.Template.Annotations = map[string]string{
 		localcluster.AnnotationRunSeconds: fmt.Sprint(1 + c.random.IntN(5)),
 	}
-	if c.random.IntN(2) == 0 { // its work is lost all the same
+	if c.random.IntN(2) == 0 { // its work is lost in any case
 		worker.Template.Annotations[localcluster.AnnotationSIGTERMExitCode] = "0"
 	}
 	job.Spec.ReplicaSpecs[v1alpha1.RoleWorker] = worker

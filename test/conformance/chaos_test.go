@@ -20,7 +20,7 @@ const (
 	faultsInRound = 400
 	// Of a few faults it may be that none hits anything.
 	fewestInRound = 10
-	// A long run goes on after a round that failed, until so many have, or one has found no end.
+	// A long run continues after failed rounds, until there are too many or one does not end.
 	mostViolated = 3
 )
 

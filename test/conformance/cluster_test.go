@@ -137,7 +137,7 @@ func newCluster(schedulers ...string) (*testCluster, error) {
 	return c, nil
 }
 
-// brokerClasses are those of the scenarios in which the operator has others make room.
+// brokerClasses are the priority classes of the scenarios in which the operator preempts.
 func brokerClasses() []*schedulingv1.PriorityClass {
 	class := func(
 		name, as string, policy corev1.PreemptionPolicy, annotations map[string]string,

@@ -73,9 +73,9 @@ func TestCrashAtEveryWriteOfAResume(t *testing.T) {
 	crashOnReal(t, unreported, realDialects()...)
 }
 
-// TestCrashAtEveryWriteOfABroker does the same where a gang makes room for another, as the operator has
-// planned: whichever process died when, it saves first, is ended once, and does not return before the other
-// has started.
+// TestCrashAtEveryWriteOfABroker does the same while a gang yields to another, as the operator has planned:
+// whichever process died when, it saves first, is ended once, and does not return before the other has
+// started.
 func TestCrashAtEveryWriteOfABroker(t *testing.T) {
 	t.Parallel()
 	if !brokerInFull() {

@@ -56,7 +56,7 @@ type dialect struct {
 	pass time.Duration
 	// timeout of one step; 0 means stepTimeout.
 	timeout time.Duration
-	// planning is how the operator has others make room; nil: it does not.
+	// planning is the operator's configuration of preemption; nil: it does not preempt.
 	planning *controller.Planning
 }
 

@@ -11,8 +11,8 @@
 // scheduler may lack a Capability; testdata/capabilities.yaml gives the reason, and scenarios that need it
 // are listed as not applicable (testdata/scenarios-*.txt is compared with what ran). Every scenario runs a
 // second time with the operator killed and restarted in the middle, and must come to the same end. Those in
-// which the operator has others make room take minutes: what make test leaves out of them (brokerInShort),
-// make test-preemption plays.
+// which the operator preempts take minutes: what make test leaves out of them (brokerInShort), make
+// test-preemption plays.
 //
 // In scenarios about checkpoints the ranks are simulated trainers (lab/simtrainer), which report to the
 // operator's real report server with tokens of their own. A proxy stands in front of it across restarts of

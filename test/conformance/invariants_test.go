@@ -163,7 +163,7 @@ func TestViolations(t *testing.T) {
 }
 
 // TestRaces: a pod that was decided on may arrive just after the scheduler has taken its invitation back, or
-// after the last of its peers, beside which it needs none, has gone.
+// after the last of its peers, next to which it needs none, has ended.
 func TestRaces(t *testing.T) {
 	begin := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 	for name, tc := range map[string]struct {

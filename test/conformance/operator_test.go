@@ -47,7 +47,7 @@ type operator struct {
 	done chan struct{}
 
 	mu sync.Mutex
-	// cancel ends the run that goes on.
+	// cancel ends the current run.
 	cancel context.CancelFunc
 	// crashes end the next runs; the run after them continues until the end.
 	crashes []Crash
@@ -83,7 +83,7 @@ func (o *operator) end() error {
 	}
 }
 
-// kill the run that goes on, at whatever instruction it is. It is false between two runs.
+// kill ends the current run at any instruction. It returns false between two runs.
 func (o *operator) kill() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -123,7 +123,7 @@ func (r *recorder) follow(ctx context.Context, list client.ObjectList, namespace
 	if err := r.client.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		return fmt.Errorf("listing before the watch: %w", err)
 	}
-	// The API server ends the watch of a client that is slow, as on a busy machine: it goes on where it ended.
+	// The API server ends the watch of a client that is slow, as on a busy machine: it resumes where it ended.
 	watchFunc := func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 		return r.client.Watch(ctx, list, client.InNamespace(namespace), &client.ListOptions{Raw: &o})
 	}

@@ -54,7 +54,7 @@ var (
 
 // resumeCycle is cycle with checkpoints, played to the end: victim trains and is preempted by winner; its
 // next attempt resumes from the newest complete checkpoint, succeeds, and leaves nothing but the volume
-// claim, if that is to be retained.
+// claim, if the claim is retained.
 func resumeCycle(victim, winner jobSpec, end ending) []Step {
 	victim.trainer, victim.retain = staller+string(end.onSIGTERM), end.retain
 	low, high := victim.name, winner.name

@@ -15,8 +15,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/test/fakescheduler"
 )
 
-// Scenarios in which the operator has others make room (preemption.mode Broker) for gangs of class urgent,
-// which wait under urgentWaits. Those of class misnamed name a waiting class that does not exist.
+// Scenarios in which the operator preempts (preemption.mode Broker) for gangs of class urgent, which wait
+// under urgentWaits. Those of class misnamed name a waiting class that does not exist.
 const (
 	urgent      = "conformance-urgent"
 	urgentWaits = "conformance-urgent-waits"
@@ -75,8 +75,7 @@ var brokerMakesRoom = Scenario{
 		jobSpec{name: "high", ranks: 2, gpus: 8, class: urgent}),
 }
 
-// makesRoom is the cycle in which victim makes room for winner, waits whole, and runs again with all its
-// work.
+// makesRoom is the cycle in which victim yields to winner, waits as a unit, and runs again with all its work.
 func makesRoom(victim, winner jobSpec) []Step {
 	victim.trainer, victim.retain = answers, v1alpha1.DeleteClaim
 	return []Step{
@@ -237,7 +236,7 @@ func train(gangs ...jobSpec) []Step {
 	return steps
 }
 
-// madeRoom expects gangs that have made room once to wait with all of their work.
+// madeRoom expects that gangs that yielded once wait, and have lost no progress.
 func madeRoom(names ...string) []Step {
 	var steps []Step
 	for _, name := range names {
@@ -248,9 +247,9 @@ func madeRoom(names ...string) []Step {
 	return steps
 }
 
-// asked expects how often the trainer was asked to save to make room, and how often it did.
+// asked expects the numbers of requested and of saved checkpoints.
 func asked(times, saves int32) Expectation {
-	say := fmt.Sprintf("was asked %d times to make room, and has saved %d times", times, saves)
+	say := fmt.Sprintf("received %d requests for a checkpoint, and has saved %d times", times, saves)
 	return ofStatus(say, func(st *v1alpha1.TrainingJobStatus) string {
 		w := st.Work
 		if w == nil {

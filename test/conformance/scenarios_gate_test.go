@@ -110,12 +110,12 @@ func boostGroupOf(name, boost string) Step {
 	}}
 }
 
-// outcomeIs expects what the status says of who makes room.
+// outcomeIs expects an outcome of the preemption in the status.
 func outcomeIs(want v1alpha1.PreemptionOutcome) Expectation {
 	return ofStatus(fmt.Sprintf("says %s", want), func(st *v1alpha1.TrainingJobStatus) string {
 		if st.Scheduling == nil || st.Scheduling.Preemption == nil {
-			return "it says nothing of who makes room"
+			return "its status has no preemption"
 		}
-		return differs("who makes room", string(st.Scheduling.Preemption.Outcome), string(want))
+		return differs("the outcome of the preemption", string(st.Scheduling.Preemption.Outcome), string(want))
 	})
 }

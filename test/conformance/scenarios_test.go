@@ -14,7 +14,7 @@ type Scenario struct {
 	// promise in one sentence, logged when the scenario is played.
 	promise string
 	needs   []Capability
-	// brokers: the operator has others make room.
+	// brokers: the operator preempts.
 	brokers bool
 	steps   []Step
 }

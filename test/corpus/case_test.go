@@ -165,7 +165,7 @@ func decode(t testing.TB, raw []byte) Case {
 	return c
 }
 
-// objects are the job of a case as it is to be, and as it is; nil where it is created.
+// objects returns the new and the current job of a case; the latter is nil for a creation.
 func (c Case) objects(t testing.TB, b bases) (object, old map[string]any) {
 	t.Helper()
 	base, ok := b.Jobs[cmp.Or(c.Base, "simple")]

@@ -75,7 +75,7 @@ func byOperator(t *testing.T, b *bench, c Case) (got, want answer) {
 	return got, want
 }
 
-// rejection follows a new job until nothing changes, and returns why it failed; "" where it goes on.
+// rejection follows a new job until nothing changes, and returns why it failed; "" if it did not.
 func rejection(t *testing.T, job *v1alpha1.TrainingJob, backend scheduler.Backend) string {
 	t.Helper()
 	if spec.ManagedElsewhere(job) { // another controller writes its status
@@ -115,7 +115,7 @@ func expectNoObjects(t *testing.T, plan trainingjob.Plan) {
 	}
 }
 
-// TestNeighbours: a good job beside each case is decided as if it were alone.
+// TestNeighbours checks that a valid job is decided the same next to each case as alone.
 func TestNeighbours(t *testing.T) {
 	cases, b := readCases(t), readBases(t)
 	good := func() *v1alpha1.TrainingJob {

@@ -163,7 +163,7 @@ func loosenCRD(t *testing.T, c client.Client) {
 	}
 }
 
-// rulesOfSchemas are what a schema says beside types.
+// rulesOfSchemas are the keys of a schema besides types.
 var rulesOfSchemas = []string{
 	"x-kubernetes-validations", "maxLength", "minLength", "maxItems", "minItems", "maxProperties",
 	"minProperties", "maximum", "minimum", "pattern", "enum", "required", "x-kubernetes-list-type",

@@ -312,7 +312,7 @@ func decideCases() map[string]decideCase {
 			want: []string{"high is Invited Unschedulable"},
 		},
 		"IgnoresNever": {
-			reason: "it preempts all the same",
+			reason: "it still preempts",
 			snapshot: snapshot([]int64{1, 1}, low, gang{
 				name: "high", priority: 9, never: true, shares: workers(1), status: is(Invited), pods: []string{""},
 			}),

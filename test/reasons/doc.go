@@ -6,8 +6,8 @@
 // event. Then it makes the operator reconcile again and checks that nothing is repeated. Where possible it
 // removes the cause and checks that the reason is gone.
 //
-// A job that lacks room also says whose end would make some (preemption_test.go), in a cluster of its own:
-// its operator is configured to say so.
+// The status of a job that does not fit also names possible victims (preemption_test.go), in a separate
+// cluster: its operator is configured to say so.
 //
 // Fake nodes pull no images, so the test itself simulates a kubelet that fails to.
 package reasons

@@ -139,11 +139,11 @@ func (p *fixture) trained(name string, saved time.Duration) {
 	}
 }
 
-// preemptionOf waits until a job says who would make room for it.
+// preemptionOf waits until the status of a job names its possible victims.
 func (p *fixture) preemptionOf(name string) *v1alpha1.PreemptionStatus {
 	p.T.Helper()
 	var st *v1alpha1.PreemptionStatus
-	p.Until(name+" says who would make room", func(ctx context.Context) (string, error) {
+	p.Until("the status of "+name+" names victims", func(ctx context.Context) (string, error) {
 		j, err := p.Get(ctx, name)
 		if err != nil {
 			return "", err

@@ -14,7 +14,7 @@ import (
 )
 
 // happen lets something happen to gangs that a former operator began: one ends and another gets its place,
-// one is preempted and resumes, one that was suspended goes on, and one whose backoff is over starts again.
+// one is preempted and resumes, one that was suspended resumes, and one whose backoff is over starts again.
 func (s *stage) happen(o *operator) {
 	s.t.Helper()
 	mark := s.mark()
@@ -89,7 +89,7 @@ func (s *stage) attempt(name string) int32 {
 	return s.job(name, "exists", func(*v1alpha1.TrainingJob) string { return "" }).Status.Attempt
 }
 
-// unsuspend a training: it goes on from its checkpoint; then suspend it again.
+// unsuspend resumes a training from its checkpoint, then suspends it again.
 func (s *stage) unsuspend(name string) {
 	s.t.Helper()
 	j := s.job(name, "is Suspended", func(j *v1alpha1.TrainingJob) string {

@@ -121,7 +121,7 @@ func (s *stage) replace(former *operator, r release) *operator {
 }
 
 // removeAndReturn removes the operator, with its policies, rights and namespace, and leaves the jobs and
-// their CRD behind; a later installation goes on with them.
+// their CRD behind; a later installation continues with them.
 func (s *stage) removeAndReturn(former *operator, r release) *operator {
 	s.t.Helper()
 	return s.undisturbed(former, r, func() *operator {

@@ -61,7 +61,7 @@ func newStage(t *testing.T, scheduler string, gangs []gang) *stage {
 	local, err := localcluster.Up(t.Context(), localcluster.Options{
 		Dir: filepath.Join(t.TempDir(), "cluster"), Attached: true, Nodes: -1, Audit: true,
 		Schedulers: []string{scheduler}, Configurations: s.patient(),
-		// A dead node is to be believed alive throughout.
+		// A dead node must count as alive throughout.
 		NodeGracePeriod: time.Hour,
 	})
 	if err != nil {

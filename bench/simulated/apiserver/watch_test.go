@@ -95,7 +95,7 @@ func TestInformerBeginsAnew(t *testing.T) {
 	f.understood()
 }
 
-// A watch goes on from a version that is still known, and says of an older one that it is gone.
+// A watch continues from a version that is still known, and returns "gone" for an older one.
 func TestWatchFromVersion(t *testing.T) {
 	f := newFixture(t)
 	first := f.createPod(pod("a-0", "a"))

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Decision is what is to be written, in this order.
+// Decision has the writes of a step, in this order.
 type Decision struct {
 	Phases    []PhaseOf
 	Evictions []Pod

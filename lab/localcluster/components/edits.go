@@ -60,8 +60,8 @@ func trainingOperatorEdits() []sourceEdit {
 }
 
 // editedModules copies the modules that have edits into dir, mends them, and returns a module file that puts
-// them in the place of the originals; "" where nothing is to be mended. (go build's -overlay refuses files of
-// the module cache.)
+// them in the place of the originals; "" where there are no edits. (go build's -overlay refuses files of the
+// module cache.)
 func (b builder) editedModules(ctx context.Context, dir string) (string, error) {
 	edits := sourceEdits(b.component.name)
 	if len(edits) == 0 {

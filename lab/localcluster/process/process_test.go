@@ -161,7 +161,7 @@ func TestATakenPortIsRefused(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if p.PID != 0 {
-		t.Error("it was started all the same")
+		t.Error("it was started anyway")
 	}
 }
 

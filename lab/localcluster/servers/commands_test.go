@@ -17,7 +17,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster/process"
 )
 
-// Command lines are data, and a change of them is to be seen in review. Regenerate with -update.
+// Command lines are data, so that a review shows their changes. Regenerate with -update.
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 func TestCommandLines(t *testing.T) {
@@ -34,7 +34,7 @@ func TestCommandLines(t *testing.T) {
 		"native-only": {"no Volcano process, no audit", []string{SchedulerNative}, false, "", nil},
 		"all":         {"everything that there is", all, true, "/BIN/localcluster", nil},
 		"coscheduling-only": {
-			"the normal scheduler runs beside it, without its configuration",
+			"the default scheduler runs next to it, without its configuration",
 			[]string{SchedulerCoscheduling}, false, "", nil,
 		},
 		"kueue-only": {"its gangs are bound natively", []string{SchedulerKueue}, false, "", nil},
