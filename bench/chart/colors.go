@@ -2,8 +2,8 @@ package chart
 
 import "image/color"
 
-// Distinct colors are told apart by people with any common kind of color blindness: Paul Tol's "muted" scheme
-// (Technical Note SRON/EPS/TN/09-002), with black as the tenth, in an order that sets neighbors apart.
+// Distinct colors can be distinguished with any common kind of color blindness: Paul Tol's "muted" scheme
+// (Technical Note SRON/EPS/TN/09-002), with black as the tenth, ordered so that neighbors differ.
 var Distinct = []color.Color{
 	RGB(0x332288), RGB(0xCC6677), RGB(0x117733), RGB(0x88CCEE), RGB(0xAA4499),
 	RGB(0x999933), RGB(0x000000), RGB(0x44AA99), RGB(0x882255), RGB(0xDDCC77),

@@ -45,7 +45,7 @@ func WatchPods(ctx context.Context, clients kubernetes.Interface, namespace stri
 	})
 }
 
-// trimPod drops what nobody here looks at: with thousands of ranks the watch must not be what limits a run.
+// trimPod drops unused fields: with thousands of ranks the watch must not limit a run.
 func trimPod(o any) (any, error) {
 	if pod, ok := o.(*corev1.Pod); ok {
 		return &corev1.Pod{

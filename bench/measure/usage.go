@@ -111,7 +111,7 @@ func Used() (Usage, error) {
 	return u, nil
 }
 
-// ResetPeaks makes the peaks of memory begin anew (man 5 proc, clear_refs).
+// ResetPeaks resets the peaks of memory (man 5 proc, clear_refs).
 func ResetPeaks() error {
 	running, err := processes()
 	if err != nil {

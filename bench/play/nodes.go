@@ -25,8 +25,9 @@ func FakeNodes(count, gpus int) []*corev1.Node {
 	return objects.FakeNodes(count, gpus, resource.MustParse("1000"), resource.MustParse("4Ti"))
 }
 
-// shapeNodes gives the cluster exactly these fake nodes. One that has other GPUs is changed, and not made
-// anew: KWOK plays the pods of a node that it saw deleted and created at once only after its next heartbeat.
+// shapeNodes gives the cluster exactly these fake nodes. It changes a node with other GPUs instead of
+// recreating it: KWOK runs the pods of a node that was deleted and created at once only after its next
+// heartbeat.
 func shapeNodes(ctx context.Context, clients kubernetes.Interface, count, gpus int) error {
 	have, err := clients.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -108,7 +109,7 @@ func (r *recorder) killNode(ctx context.Context, name string) error {
 	now := int64(0)
 	all := metav1.DeleteOptions{GracePeriodSeconds: &now}
 	on := metav1.ListOptions{FieldSelector: "spec.nodeName=" + name}
-	// A scheduler that has not heard yet may bind one more pod.
+	// A scheduler that has not received the change yet can bind one more pod.
 	err = wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, 2*time.Second, true,
 		func(ctx context.Context) (bool, error) {
 			return false, r.clients.CoreV1().Pods(r.namespace).DeleteCollection(ctx, all, on)

@@ -36,14 +36,14 @@ type Player struct {
 	// AuditLog is the path of the API server's audit log.
 	AuditLog string
 	Session  stack.Session
-	// Rehearsal is a run of which nothing counts: nobody waits for what is written late, before it or after.
+	// Rehearsal is a run whose results do not count: it does not wait for late writes, before or after.
 	Rehearsal bool
 	// Keep leaves what the run has made, for a cluster that is taken down next.
 	Keep bool
 	// Next is what is played next, if anything: nodes that it has in addition are made while what this run has
 	// made is deleted.
 	Next *workload.Workload
-	// Say is told how a run goes, often; it must not block.
+	// Say receives the progress of a run, often; it must not block.
 	Say func(string)
 }
 

@@ -238,11 +238,11 @@ func TestConfigurationsAreCompared(t *testing.T) {
 		}
 	}
 	p := playedIn(r, r.Workloads[0])
-	pairs := func(all []comparison) (said []string) {
+	pairs := func(all []comparison) (lines []string) {
 		for _, c := range all {
-			said = append(said, fmt.Sprintf("%s %s %s", c.Stack, c.Base, ratio(c.Median)))
+			lines = append(lines, fmt.Sprintf("%s %s %s", c.Stack, c.Base, ratio(c.Median)))
 		}
-		return said
+		return lines
 	}
 	if diff := cmp.Diff([]string{
 		"raw/volcano@mine raw/volcano 1.30", "ours/volcano@mine ours/volcano 1.27",

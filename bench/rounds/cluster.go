@@ -25,7 +25,8 @@ type turn struct {
 }
 
 // nodeGracePeriod makes heartbeats rare. Those of hundreds of nodes would take a part of the machine and be
-// counted as work that gangs cause. Nodes that fail in a workload are deleted, nobody waits for this period.
+// counted as work that gangs cause. Nodes that fail in a workload are deleted, so no scheduler waits for this
+// period.
 const nodeGracePeriod = 10 * time.Minute
 
 // take starts a cluster and the stack on it, in dir, and lets it play a little: what every process does once
@@ -69,7 +70,7 @@ func (b *Benchmark) start(ctx context.Context, t *turn, s stack.Stack, dir strin
 	return nil
 }
 
-// apiServerPeriod is that in which the kernel counts a quota of processor time unless it is told otherwise.
+// apiServerPeriod is the kernel's default period for quotas of processor time.
 const apiServerPeriod = 100 * time.Millisecond
 
 // slowAPIServer until what it returns is called, which returns when the API server is as fast as ever.
@@ -120,7 +121,7 @@ func (t *turn) end(ctx context.Context) error {
 		first = t.session.Stop()
 	}
 	if t.cluster != nil {
-		// Nobody looks at it again, and some programs take half a minute to end on request.
+		// The cluster is no longer needed, and some programs take half a minute to end on request.
 		ended, cancel := context.WithCancel(ctx)
 		cancel()
 		if err := t.cluster.Down(ended); err != nil && first == nil {

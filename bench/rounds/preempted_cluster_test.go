@@ -18,8 +18,8 @@ import (
 // Kueue's floor is the one that gives its place back by itself; the other schedulers take it.
 var preempted = flag.String("preempted", "raw/kueue", "the stacks that TestPreempted plays, see bench list")
 
-// TestPreempted plays a small storm: waves of high priority take the place of gangs that train. A floor whose
-// gangs keep their place would be compared with what nobody asked for.
+// TestPreempted plays a small storm: waves of high priority preempt gangs that train. The gangs of the floor
+// must be preempted too, otherwise the comparison would be invalid.
 func TestPreempted(t *testing.T) {
 	log.SetLogger(logr.Discard())
 	storm, err := workload.Lookup("storm")

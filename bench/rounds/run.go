@@ -142,7 +142,7 @@ func (b *Benchmark) play(ctx context.Context, results *result.Results, t Turn, w
 		return b.failed(ctx, results, t, workloads, dir, err)
 	}
 	defer on.end(context.WithoutCancel(ctx)) //nolint:errcheck // attached: it ends with this process
-	// The largest last: nobody clears up after it.
+	// The largest last: the run does not clean up after it.
 	slices.SortStableFunc(workloads, func(a, b workload.Workload) int {
 		return cmp.Compare(a.Ranks(), b.Ranks())
 	})

@@ -6,17 +6,17 @@ import "mlplatform.example.com/trainingjob-operator/bench/stats"
 type cost struct {
 	title string
 	of    func(Step) (float64, bool)
-	// grows is true where it is told how it grows with the number of jobs.
+	// grows is true if the report states how the cost grows with the number of jobs.
 	grows bool
 }
 
-// Programs whose costs are told.
+// Programs whose costs are reported.
 const (
 	operatorProgram  = "operator"
 	apiServerProgram = "kube-apiserver"
 )
 
-// costs in the order in which they are told.
+// costs returns the costs in the order of the report.
 func costs() []cost {
 	return []cost{
 		{"filling: s until all gangs run", seconds(Fill), true},

@@ -9,8 +9,8 @@ import (
 // point is what a size cost.
 type point struct{ size, cost float64 }
 
-// exponent by which a cost grows with the size: cost ~ size^e, by least squares over their logarithms. It is
-// false with fewer than three points, and where one is not positive, since nothing can be said then.
+// exponent returns e in cost ~ size^e, by least squares over the logarithms. It returns false with fewer than
+// three points, or if one is not positive.
 func exponent(points []point) (float64, bool) {
 	if len(points) < 3 {
 		return 0, false

@@ -23,15 +23,14 @@ type phase struct {
 	// still is how long the operator may write nothing until what follows late from it is over; zero: it is not
 	// waited for.
 	still time.Duration
-	// play it. A phase that ends a program reads anew what was used before, since a program takes its share
-	// along when it ends.
+	// play it. A phase that stops a program reads the usage again before, since the usage of an ended program is
+	// lost.
 	play func(ctx context.Context, result *Phase, before *measure.Usage) error
 }
 
-// told is how long the operator writes nothing once it has told all of the jobs that wait: it holds back for
-// up to a minute what every gang of a burst could be told, and schedulers with ten thousand gangs to look at
-// are silent for as long.
-const told = 65 * time.Second
+// quiet is how long the operator must write nothing until the waiting jobs count as settled. It delays status
+// updates of bursts by up to a minute, and schedulers with ten thousand gangs are as slow.
+const quiet = 65 * time.Second
 
 // probePrefix begins the names of jobs that show that an operator works. They wait like the others.
 const probePrefix = "probe-"
@@ -41,7 +40,7 @@ func (s *step) phases() []phase {
 	size := s.result.Size
 	return []phase{
 		{Fill, size.Gangs, 30 * time.Minute, play.SettledFor, s.fill},
-		{Queue, size.Waiting, 45 * time.Minute, told, s.queue},
+		{Queue, size.Waiting, 45 * time.Minute, quiet, s.queue},
 		{Idle, size.Jobs(), s.Idle + time.Minute, 0, s.idle},
 		{Restart, size.Jobs(), 10 * time.Minute, play.SettledFor, s.restart},
 		{Failover, size.Jobs(), 10 * time.Minute, play.SettledFor, s.failover},
@@ -91,8 +90,8 @@ func (s *step) idle(ctx context.Context, _ *Phase, _ *measure.Usage) error {
 // look at the next one that came take minutes for each.
 const enough = 5 * time.Minute
 
-// preempt lets one gang after the other take the place of one that runs, until they have, or there was enough
-// time: then how the victims so far were answered is told, and that fewer gangs got to it.
+// preempt submits gangs one after the other that preempt a running one. When the time is over it reports the
+// preemptions so far, and that there were fewer.
 func (s *step) preempt(ctx context.Context, result *Phase, _ *measure.Usage) error {
 	s.seen.answers() // those before do not count
 	within, cancel := context.WithTimeout(ctx, enough)
@@ -102,7 +101,7 @@ func (s *step) preempt(ctx context.Context, result *Phase, _ *measure.Usage) err
 		if err := s.submit(ctx, []workload.Gang{high}); err != nil {
 			return err
 		}
-		err := s.until(within, Preempt, func() bool { // and whoever lost a rank has lost all
+		err := s.until(within, Preempt, func() bool { // and victims have lost all ranks
 			return s.seen.ranks.running(high.Name, high.Ranks) && len(s.seen.ranks.ending) == 0
 		})
 		if within.Err() != nil && ctx.Err() == nil {

@@ -27,8 +27,8 @@ type ranks struct {
 // interruption of a gang.
 type interruption struct {
 	began time.Duration
-	// left are the ranks that are not yet gone; told are those of which it is known that they end.
-	left, told map[types.UID]bool
+	// left are the ranks that are not yet deleted, ending those with a deletion timestamp.
+	left, ending map[types.UID]bool
 }
 
 func newRanks() *ranks {
@@ -63,8 +63,8 @@ func (r *ranks) end(e timeline.Event) {
 		of = &interruption{e.At, maps.Clone(r.placed[e.Gang]), map[types.UID]bool{}}
 		r.ending[e.Gang] = of
 	}
-	if !of.told[e.UID] {
-		of.told[e.UID] = true
+	if !of.ending[e.UID] {
+		of.ending[e.UID] = true
 		r.lost[e.Gang]++
 	}
 	if e.State != timeline.Gone {

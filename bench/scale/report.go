@@ -59,9 +59,9 @@ least squares over the logarithms of all sizes; 0 for what costs the same whatev
 const simulation = `Everything but the operator is simulated here, in the process of the benchmark:
 the API server has neither etcd nor schemas nor admission policies, the scheduler speaks Volcano's dialect and
 decides in no time, and pods run and go as soon as they may. The operator is the real one, in a process of its
-own. Its memory, its CPU seconds and its writes are what it needs for as many jobs; what a control plane needs
-for them is not said, and times are those of an API server that shares the processors but has next to nothing
-to do.
+own. Its memory, CPU seconds and writes are what it needs for that many jobs. The report does not show what a
+control plane needs for them. Times are those of an API server that shares the processors but has almost no
+work.
 
 `
 

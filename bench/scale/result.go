@@ -67,8 +67,8 @@ type Phase struct {
 	// Writes to the API by client, until then, and those of the operator by what they were.
 	Writes         map[string]int `json:"writes"`
 	OperatorWrites measure.Writes `json:"operatorWrites,omitempty"`
-	// ReadySeconds until the operator that was started said that it was ready; in Failover, from the end of the
-	// leader until the other one had queued a new job.
+	// ReadySeconds until the started operator reported that it was ready; in Failover, from the end of the
+	// leader until the other operator had queued a new job.
 	ReadySeconds float64 `json:"readySeconds,omitempty"`
 	// Answers to preemptions in seconds, sorted: from the first end of a rank of a victim until its last rank
 	// was gone.

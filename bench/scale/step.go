@@ -40,7 +40,7 @@ func (s *step) begin(ctx context.Context) (err error) {
 	s.say("starting a cluster")
 	ours, ok := stack.Ours(dialectOf(s.result.Scheduler)).(stack.Renderer)
 	if !ok {
-		return errors.New("TrainingJobs are not said as data")
+		return errors.New("the stack of TrainingJobs renders no objects")
 	}
 	if s.cluster, err = s.up(ctx, ours); err != nil {
 		return err
@@ -89,7 +89,7 @@ func (s *step) killOperator(name string) error {
 	return p.Kill()
 }
 
-// end takes everything down. Nobody looks at it again.
+// end stops everything.
 func (s *step) end(ctx context.Context) {
 	if s.stop != nil {
 		s.stop()

@@ -6,11 +6,11 @@
 //	trace.go     the gangs of a trace, repeated until they fill the cluster
 //	training.go  how far a run is, and what it has saved, at any time
 //	nodes.go     which GPUs are free, and where a gang fits
-//	victims.go   whom the schedulers take, modelled on their sources; victims_by_rank.go: rank by rank
+//	victims.go   the schedulers' victims, modelled on their sources; victims_by_rank.go: rank by rank
 //	situation.go one preemption that a real scheduler was seen to make; agreement.go: whether the model does so
 //	broker.go    carries out what pkg/preemption plans
 //	run.go       the events
-//	result.go    what was lost, what was idle, and who waited for how long
+//	result.go    lost work, idle time, and waiting times
 //	sweep.go     all ways over many seeds; line.go: what they say of one, with intervals
 //
 // It is no model of a scheduler's queue: gangs are served by value and age, and a smaller one may start

@@ -17,8 +17,7 @@ type Shape struct {
 	High float64
 	// Interval between saves, Save and Start of every gang; each has up to a fifth more or less.
 	Interval, Save, Start time.Duration
-	// Cooperation is the share of gangs that save when they are asked, SaveAtEnd of those that save when they
-	// are told to end.
+	// Cooperation is the share of gangs that save on request, SaveAtEnd of those that save at SIGTERM.
 	Cooperation, SaveAtEnd float64
 }
 

@@ -14,7 +14,7 @@ type Job struct {
 	Work time.Duration
 	// Interval between two saves, Save how long one takes, Start how long a start takes until the first step.
 	Interval, Save, Start time.Duration
-	// Listens is true where it saves when it is asked, SavesAtEnd where it saves when it is told to end.
+	// Listens is true if it saves on request, SavesAtEnd if it saves at SIGTERM.
 	Listens, SavesAtEnd bool
 }
 

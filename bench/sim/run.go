@@ -134,7 +134,7 @@ func (p *simulation) queue(w *waiting) {
 	p.waiting = slices.Insert(p.waiting, i, w)
 }
 
-// schedule whoever fits, in order of value and age, and have room made for those that may preempt.
+// schedule starts gangs that fit, in order of value and age, and preempts for those that may preempt.
 func (p *simulation) schedule() {
 	p.startThoseThatFit()
 	if p.way.Policy != nil {
@@ -245,7 +245,7 @@ func (p *simulation) preempt(w *waiting) {
 	}
 }
 
-// kill a run: it saves first if it does so when it is told to end.
+// kill stops a run, which saves first if it saves at SIGTERM.
 func (p *simulation) kill(r *run) {
 	if r.SavesAtEnd {
 		p.saveAndEnd(r, p.now, p.now+r.Save)

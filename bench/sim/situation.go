@@ -38,7 +38,7 @@ func (r Record) Encode() ([]byte, error) {
 		[]byte("\n")), nil
 }
 
-// Situation is who ran when a gang of higher value lacked room, and whom the scheduler took for it.
+// Situation has the gangs that ran when a gang of higher value did not fit, and the victims of the scheduler.
 type Situation struct {
 	// Ranks and GPUs of each rank of the gang that came.
 	Ranks   int      `json:"ranks"`
@@ -81,12 +81,12 @@ func (s Situation) Free(nodesOf int, gpusPerNode int64) []int64 {
 	return free
 }
 
-// Fits reports whether the gang needs nobody's room.
+// Fits reports whether the gang fits without victims.
 func (s Situation) Fits(nodesOf int, gpusPerNode int64) bool {
 	return nodes(s.Free(nodesOf, gpusPerNode)).fits(s.Ranks, s.GPUs)
 }
 
-// Model says whom an order takes in a situation, by their index in Running.
+// Model returns the victims that an order chooses in a situation, by their index in Running.
 func (s Situation) Model(o Order, nodesOf int, gpusPerNode int64, r *rand.Rand) []int {
 	now := 24 * time.Hour
 	var lesser []*run

@@ -24,7 +24,7 @@ func TestSweep(t *testing.T) {
 			t.Errorf("%s: goodput %.1f%%, and %.1f%% with what is wasted", l.Way, l.Goodput.Median.Low, used)
 		}
 		if l.Asking > MaxDelay {
-			t.Errorf("%s: somebody was asked for %s, want at most %s", l.Way, l.Asking, MaxDelay)
+			t.Errorf("%s: a victim was asked for %s, want at most %s", l.Way, l.Asking, MaxDelay)
 		}
 		if n := l.Completions[High]; n.P50 > n.P95 || n.P95 > n.P99 || n.P99 > n.Max || n.Mean == 0 {
 			t.Errorf("%s: completions %+v", l.Way, n)

@@ -20,11 +20,10 @@ const (
 	// CandidatesOrdering, fillBackWorkloads). Where the nodes have no room then, the scheduler that binds the
 	// gang preempts, too: Native, with the operator's schedulers.kueue.binder "native".
 	Kueue Order = "kueue"
-	// Native is Kubernetes 1.37's for gangs: the preemptor is placed as if there were nobody of lower value, and
-	// who is in its way there is taken, but for those that fit beside it, the largest and oldest first
-	// (pkg/scheduler/framework/preemption: selectVictimsOnDomain, MoreImportantVictim). Of nodes that are
-	// equally good it takes the first: a lot is drawn only where there are extenders (schedule_one.go,
-	// Randomizer).
+	// Native is Kubernetes 1.37's for gangs: the preemptor is placed as if there were no gangs of lower value.
+	// The gangs in its way there are victims, except those that fit next to it, the largest and oldest first
+	// (pkg/scheduler/framework/preemption: selectVictimsOnDomain, MoreImportantVictim). Of equally good nodes it
+	// takes the first; it chooses at random only with extenders (schedule_one.go, Randomizer).
 	Native Order = "native"
 	// Volcano's: for each rank the first node on which lesser pods are enough, of these those of the gangs with
 	// the most GPUs first, then of the youngest (pkg/scheduler/actions/preempt v1.14.1, normalPreempt;

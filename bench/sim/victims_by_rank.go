@@ -67,7 +67,7 @@ func (b *board) take(node int, taken part) {
 // (PredicateNodes).
 const racers = 2
 
-// raced is the order in which so many nodes are found: whoever is done with one takes the next.
+// raced returns the order in which parallel workers find n nodes: a worker that is done takes the next one.
 func raced(n int, r *rand.Rand) []int {
 	order := make([]int, n)
 	for i := range order {

@@ -118,9 +118,9 @@ func (c *Cluster) serve() error {
 	c.config = &rest.Config{Host: url, TLSClientConfig: rest.TLSClientConfig{CAData: certificate}, QPS: -1}
 	file := clientcmdapi.NewConfig()
 	file.Clusters["simulated"] = &clientcmdapi.Cluster{Server: url, CertificateAuthorityData: certificate}
-	file.AuthInfos["anybody"] = &clientcmdapi.AuthInfo{}
+	file.AuthInfos["user"] = &clientcmdapi.AuthInfo{}
 	file.Contexts["simulated"] = &clientcmdapi.Context{
-		Cluster: "simulated", AuthInfo: "anybody", Namespace: metav1.NamespaceDefault,
+		Cluster: "simulated", AuthInfo: "user", Namespace: metav1.NamespaceDefault,
 	}
 	file.CurrentContext = "simulated"
 	if err := clientcmd.WriteToFile(*file, c.Kubeconfig()); err != nil {

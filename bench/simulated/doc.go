@@ -11,7 +11,7 @@
 // What is simpler than in a real cluster:
 //
 //   - The scheduler counts GPUs alone, and its sessions cost next to nothing. It writes a group's phase and,
-//     once the gang is bound, its condition; Volcano also counts the group's pods, and preempts nobody while
+//     once the gang is bound, its condition; Volcano also counts the group's pods, and does not preempt while
 //     enqueue is among its actions.
 //
 //   - Pods run, and go, as soon as the kubelet looks. Nodes have no heartbeat.
@@ -19,5 +19,5 @@
 //   - There are no controllers: what a job owns stays when it is deleted.
 //
 //     cluster.go    from its start to its end
-//     scheduler.go  the scheduler: what it sees and writes; kubelet.go likewise
+//     scheduler.go the scheduler's reads and writes; kubelet.go: the kubelet's
 package simulated

@@ -59,7 +59,7 @@ func (c *Comparison) Run(ctx context.Context) (r Record, err error) {
 		return r, fmt.Errorf("the operator does not choose victims on %s; it does on %v", c.Scheduler,
 			schedulers.Brokers())
 	}
-	// Gangs live for less than a minute here: nobody is sheltered, and a start is known to take a second.
+	// Gangs live for less than a minute here: no class shelters them, and a start takes a second.
 	c.preemption = &config.Preemption{
 		Mode: config.PreemptionBroker, MaxDelaySeconds: int(maxDelay.Seconds()), MaxRounds: 3,
 		LossCapSeconds: 3600, UnknownStartSeconds: 1, MaxPlans: 8,
@@ -156,9 +156,9 @@ func (f *filler) compare(
 	}
 	p.WaitedSeconds = time.Since(submitted).Seconds()
 	var after view
-	if err := f.on.until(ctx, "nobody ends, and who was ended knows why it waits", func(v view) bool {
+	if err := f.on.until(ctx, "no gang ends, and victims report why they wait", func(v view) bool {
 		after = v
-		return v.runs(high) && f.settled(v) && f.told(v)
+		return v.runs(high) && f.settled(v) && f.explained(v)
 	}); err != nil {
 		return p, s, nil, err
 	}
@@ -178,8 +178,9 @@ func (f *filler) compare(
 	return p, s, gone, nil
 }
 
-// told: of every gang that waits its status says why. Before that the operator has something to write.
-func (f *filler) told(v view) bool {
+// explained reports whether the status of every waiting gang has a reason. Before that the operator still
+// writes.
+func (f *filler) explained(v view) bool {
 	for _, g := range f.gangs {
 		status := v.jobs[g.Name].Status
 		if status.Phase != v1alpha1.PhaseQueued {

@@ -1,11 +1,11 @@
 // Package situations plays preemptions on real schedulers. It keeps a local cluster full of gangs of low
-// priority whose trainers are simulated, lets one of high priority come, and records who was ended for it.
-// Then all of them and some others are replaced by new ones, and the next one comes.
+// priority whose trainers are simulated, submits one of high priority, and records its victims. Then it
+// replaces all of them and some others, and submits the next one.
 //
-// It answers two questions. Whom do the schedulers take, where bench/sim says whom they take: it records who
-// ran where, for how long and with how much unsaved, and bench/sim compares that with its models. And what is
-// saved, and how long is waited, where the operator has gangs save and make room instead: every other gang
-// that comes is one for which it does.
+// It answers two questions. Which victims do the schedulers choose? It records the gangs with their nodes,
+// run times and unsaved work, and bench/sim compares the choice with its models. How much work is saved, and
+// how long do preemptors wait, if the operator preempts instead? The operator preempts for every second gang
+// of high priority.
 //
 //	ground.go       a cluster, its operator and its trainers
 //	fill.go         gangs of low priority until nothing more fits

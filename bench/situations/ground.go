@@ -40,7 +40,7 @@ type Ground struct {
 	Operator, CRDs, Out string
 	Progress            io.Writer
 
-	// preemption of the operator's configuration; nil: nobody is asked to make room, and nobody to save.
+	// preemption of the operator's configuration; nil: the operator does not preempt.
 	preemption *config.Preemption
 }
 
@@ -62,7 +62,7 @@ type cluster struct {
 func (g *Ground) up(ctx context.Context, dir string) (*cluster, error) {
 	jobs, ok := stack.Ours(g.Scheduler).(stack.Renderer)
 	if !ok {
-		return nil, errors.New("TrainingJobs are not said as data")
+		return nil, errors.New("the stack of TrainingJobs renders no objects")
 	}
 	on := &cluster{
 		jobs: jobs, volume: filepath.Join(dir, "volume.json"), stopTrainers: func() error { return nil },
@@ -131,7 +131,7 @@ func (g *Ground) startOperator(ctx context.Context, dir string, on *cluster) (er
 	return err
 }
 
-// down ends all of it. Nobody looks at it again.
+// down stops the cluster.
 func (on *cluster) down(ctx context.Context) error {
 	err := on.stopTrainers()
 	if on.operator != nil {

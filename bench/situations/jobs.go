@@ -44,10 +44,10 @@ func (g *Ground) shape(nth int) (ranks, gpus int) {
 // rate of all trainers, in steps a second.
 const rate = 10
 
-// savesOften loses what it has not saved when it is told to end; it saves after 3 to 12 s.
+// savesOften saves every 3 to 12 s, and not when it is stopped.
 func savesOften(r *rand.Rand) string { return savesEvery(3+r.IntN(10), "100ms") }
 
-// savesEvery so many seconds, and loses the rest when it is told to end.
+// savesEvery returns a trainer that saves every so many seconds, and not when it is stopped.
 func savesEvery(seconds int, save string) string {
 	return fmt.Sprintf("steps=100000000 rate=%d every=%ds save=%s start=1s on-sigterm=die", rate, seconds, save)
 }

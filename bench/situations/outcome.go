@@ -10,7 +10,7 @@ import (
 type Way string
 
 const (
-	// Taken: the scheduler ends whom it chooses.
+	// Taken: the scheduler chooses and stops the victims.
 	Taken Way = "taken by the scheduler"
 	// Asked: the operator chooses, and has those gangs save first.
 	Asked Way = "asked by the operator"
@@ -123,8 +123,8 @@ func mean(values []float64) float64 {
 // resamples of a bootstrap.
 const resamples = 2000
 
-// ratioOfMeans of what was played in two ways, with its 95% interval by the bootstrap: by how much one loses
-// less than the other over all of them. It is false where nothing can be said.
+// ratioOfMeans returns how much less one way loses than the other, over all situations, with its 95% interval
+// by bootstrap. known is false where the data do not suffice.
 func ratioOfMeans(of, over []float64) (ratio, low, high float64, known bool) {
 	if len(of) < 2 || len(over) < 2 || mean(over) == 0 {
 		return 0, 0, 0, false

@@ -73,7 +73,7 @@ func TestRatioOfMeans(t *testing.T) {
 	}
 	for name, over := range map[string][]float64{"one value": {1}, "nothing lost": {0, 0, 0}} {
 		if _, _, _, known := ratioOfMeans(of, over); known {
-			t.Errorf("%s: something is said", name)
+			t.Errorf("%s: there is a result", name)
 		}
 	}
 }
@@ -86,7 +86,7 @@ func TestReport(t *testing.T) {
 		"| handed over to the scheduler | 0 | 1 |", "at most 0.1, **met**", "It adds 10.0 s", "16 s, **met**",
 		"| the operator's writes about each gang that came, mean | 10 | 13 |",
 		"takes 1.0 writes", "2, **met**", "takes 3.0 more",
-		"The longest wait is 12.0 s", "## native", "nothing can be said",
+		"The longest wait is 12.0 s", "## native", "there is no result",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the report lacks %q:\n%s", want, text)
@@ -98,7 +98,7 @@ func TestReport(t *testing.T) {
 		}
 	}
 	if text := markdown(result.Machine{}, []Record{r}); strings.Count(text, "**missed**") != 4 {
-		t.Errorf("what is missed is not said:\n%s", text)
+		t.Errorf("missed bounds are not reported:\n%s", text)
 	}
 }
 
@@ -106,7 +106,7 @@ func TestReport(t *testing.T) {
 func TestContinues(t *testing.T) {
 	r := Record{Nodes: 12, Versions: map[string]string{"volcano": "v1"}}
 	if !r.continues(Record{Nodes: 12, Versions: map[string]string{"volcano": "v1"}}) {
-		t.Error("the same is begun anew")
+		t.Error("the same run is started again")
 	}
 	for _, other := range []Record{{Nodes: 12, Versions: map[string]string{"volcano": "v2"}}, {Nodes: 4}} {
 		if r.continues(other) {

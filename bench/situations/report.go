@@ -78,7 +78,7 @@ func (r *Record) section(b *strings.Builder) {
 func (r *Record) targets(b *strings.Builder, taken, asked *outcome) {
 	ratio, low, high, known := ratioOfMeans(asked.lost, taken.lost)
 	if !known {
-		b.WriteString("\nToo few were played, or nothing was lost: nothing can be said.\n")
+		b.WriteString("\nToo few gangs were played, or no work was lost: there is no result.\n")
 		return
 	}
 	added := mean(asked.waited) - mean(taken.waited)

@@ -30,7 +30,7 @@ func (f *filler) play(ctx context.Context, nth int) (sim.Situation, []string, er
 		return s, nil, err
 	}
 	var after view
-	err = f.on.until(ctx, high.Name+" runs, and nobody ends", func(v view) bool {
+	err = f.on.until(ctx, high.Name+" runs, and no gang ends", func(v view) bool {
 		after = v
 		return v.runs(high) && f.settled(v)
 	})
@@ -78,7 +78,7 @@ func (f *filler) settled(v view) bool {
 func placed(v view, g gang) (sim.Placed, error) {
 	p := sim.Placed{GPUs: int64(g.GPUs), Age: time.Since(g.began).Seconds(), On: map[int]int{}}
 	if !v.runs(g.Gang) || v.jobs[g.Name].Status.Attempt != 1 {
-		return p, fmt.Errorf("%s was ended, for nobody: %s", g.Name, v)
+		return p, fmt.Errorf("%s ended without a preemptor: %s", g.Name, v)
 	}
 	for _, pod := range v.pods[g.Name] {
 		i, err := numberOf(pod.Spec.NodeName)

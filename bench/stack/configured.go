@@ -13,7 +13,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/schedulers"
 )
 
-// Configuration of a scheduler that somebody compares with the one that ships.
+// Configuration of a scheduler that is compared with the default one.
 type Configuration struct {
 	// Name tells the stacks that have it from the others: "raw/volcano@name".
 	Name string

@@ -47,8 +47,8 @@ func (s Kubeflow) Cluster(options *localcluster.Options) {
 // Queue implements Renderer: Volcano has the queue "default".
 func (s Kubeflow) Queue(string, int) []client.Object { return nil }
 
-// Render implements Renderer. All else is default: a replica that fails or is deleted is created anew, alone,
-// as often as it takes.
+// Render implements Renderer. The rest is default: a replica that fails or is deleted is recreated alone,
+// without a limit.
 func (s Kubeflow) Render(namespace string, g workload.Gang) []client.Object {
 	// The operator looks for a container of this name (PyTorchJobDefaultContainerName).
 	template := podTemplate(g, "pytorch", "")

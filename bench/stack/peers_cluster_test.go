@@ -53,7 +53,7 @@ func TestPeers(t *testing.T) {
 		"volcano job": {stack: VolcanoJob{settings}, replaced: 4, stay: 0},
 		// The Job controller replaces the rank, and Kueue suspends the whole Job.
 		"kueue job": {stack: KueueJob{settings}, replaced: 1, stay: 0},
-		// The Job fails with its first rank, and JobSet creates it anew.
+		// The Job fails with its first rank, and JobSet recreates it.
 		"kueue jobset": {stack: KueueJobSet{settings}, replaced: 4, stay: 0},
 	}
 	for name, c := range cases {
@@ -160,7 +160,7 @@ func (p *peer) trainAndFinish(t *testing.T) {
 	}
 }
 
-// deleteRank deletes a pod of the gang, as whoever drains its node does, and waits until all ranks run again.
+// deleteRank deletes a pod of the gang, like a drain of its node, and waits until all ranks run again.
 func (p *peer) deleteRank(t *testing.T, gang workload.Gang, replaced int) {
 	t.Helper()
 	before := p.uids(t, gang)

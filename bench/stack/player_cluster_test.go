@@ -15,8 +15,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/bench/workload"
 )
 
-// player plays the pods of a namespace as the benchmark does: it removes those that are being deleted, and
-// ends a gang when it is told to.
+// player simulates the pods of a namespace like the benchmark: it removes those that are being deleted, and
+// ends a gang on request.
 type player struct {
 	clients   kubernetes.Interface
 	namespace string

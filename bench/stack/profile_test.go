@@ -37,7 +37,7 @@ func TestVersions(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(got, versions); diff != "" {
-		t.Errorf("(-lab/modules +said):\n%s", diff)
+		t.Errorf("(-lab/modules +reported):\n%s", diff)
 	}
 	for _, s := range All(Stock) {
 		for name, version := range s.Describe().Versions {
@@ -62,7 +62,7 @@ func TestSettings(t *testing.T) {
 			setting("client requests per second", "50", true), setting("client burst", "100", true),
 			setting("workers", "3", true),
 		}},
-		"equal: it is told": {Equal, equal, []result.Setting{
+		"equal: the value is set": {Equal, equal, []result.Setting{
 			setting("client requests per second", "2000", false), setting("client burst", "4000", false),
 			setting("workers", "10", false),
 		}},
@@ -79,7 +79,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// What cannot be set is said to be stock in every profile.
+// Settings that cannot be changed are reported as stock in every profile.
 func TestJobSetHasOneWorker(t *testing.T) {
 	settings := Equal.settings(localcluster.ProcessJobSet)
 	want := result.Setting{Program: localcluster.ProcessJobSet, Name: "workers", Value: "1", Stock: true}

@@ -101,7 +101,7 @@ func TestRank(t *testing.T) {
 		"volcano job":       {"there is one task", VolcanoJob{}, labels(task, "3"), 3, false},
 		"kueue job":         {"it is indexed", KueueJob{}, labels(index, "2"), 2, false},
 		"kueue jobset":      {"there is one Job", KueueJobSet{}, labels(index, "1"), 1, false},
-		"somebody else's":   {"it has no label", KueueJob{}, nil, 0, true},
+		"another owner's":   {"it has no label", KueueJob{}, nil, 0, true},
 		"not even a number": {"a user wrote the label", VolcanoJob{}, labels(task, "x"), 0, true},
 	}
 	for name, c := range cases {

@@ -2,7 +2,7 @@
 // schedulers, the same groups and pods written raw, and the peers.
 //
 //	stack.go        what every way has in common; registry.go lists them
-//	renderer.go     stacks whose gangs are objects, said as data; client.go writes them
+//	renderer.go     stacks that render gangs as objects; client.go writes them
 //	ours.go         TrainingJobs
 //	kubeflow.go     PyTorchJobs of Kubeflow's training operator, on Volcano
 //	volcanojob.go   Volcano's own Jobs
@@ -90,7 +90,7 @@ type Session interface {
 	Stop() error
 }
 
-// Minder is a session that must be told what becomes of its gangs, for lack of a controller that sees it.
+// Minder is a session that must be notified of changes of its gangs, because it has no controller.
 type Minder interface {
 	// PodLost is called for every pod that ends or goes before its gang has finished.
 	PodLost(ctx context.Context, namespace string, g workload.Gang, pod types.UID) error

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// StandStill stops processes for a part of every period, until ctx ends. What was stopped is always
-// continued. The processes are asked for anew in each period.
+// StandStill stops processes for a part of every period, until ctx ends. It always continues them, and lists
+// the processes again in each period.
 func StandStill(ctx context.Context, processes func() ([]int, error), period, stop time.Duration) {
 	tick := time.NewTicker(period)
 	defer tick.Stop()

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// What is stopped stands still, and goes on when nobody stops it any more.
+// Stopped processes stand still, and continue in the end.
 func TestStandStill(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "sleep", "600")
 	if err := cmd.Start(); err != nil {

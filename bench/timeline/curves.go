@@ -46,7 +46,8 @@ func (g *gang) counted() step {
 	return s
 }
 
-// admission is when the gang was admitted: as its group said or, where none does, when it got its first node.
+// admission returns when the gang was admitted according to its group or, without that, when it got its first
+// node.
 func (g *gang) admission() time.Duration {
 	if g.admitted < 0 || g.firstBound >= 0 && g.firstBound < g.admitted {
 		return g.firstBound

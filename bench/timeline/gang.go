@@ -127,7 +127,7 @@ func (g *gang) finish(at time.Duration) {
 	g.finished = at
 }
 
-// end is the gang's deletion by its user: what it trained is not lost, for nobody does it again.
+// end records the deletion of the gang by its user. Its work is not lost, because it is not repeated.
 func (g *gang) end(at time.Duration) {
 	if g.training() {
 		g.finish(at)

@@ -1,9 +1,9 @@
 // Package timeline answers one question: what became of the gangs of a run, given what a watch saw and when?
 //
-// It is pure: every input carries its time since the start of the run, and nothing else tells it the time. It
-// also plays the trainers, the same for every stack: a gang trains while all of its ranks run, saves after
-// every interval of training, and falls back to its latest save when it loses a rank. A trainer saves nothing
-// when it is told to end, and costs no time to start.
+// It is pure: every input has its time since the start of the run. It also simulates the trainers, the same
+// for every stack: a gang trains while all of its ranks run, saves after every interval of training, and
+// falls back to its latest save when it loses a rank. A trainer saves nothing when it is stopped, and takes
+// no time to start.
 //
 //	Submitted, Admitted, See, Deleted --> Timeline --> Gangs, Curves, totals
 //	                               \--> Training: when a gang will have finished
@@ -81,7 +81,7 @@ func New(w workload.Workload) *Timeline {
 // Training says that a gang trains from now on.
 type Training struct {
 	Gang string
-	// Attempt counts the gang's beginnings, from 1. An interruption makes what was said of it void.
+	// Attempt counts the gang's starts, from 1. An interruption makes an earlier Training invalid.
 	Attempt int
 	// Left is how long it must train until it has finished; zero when it trains as long as the run.
 	Left time.Duration
@@ -127,8 +127,8 @@ func (t *Timeline) See(e Event) *Training {
 	return &Training{Gang: e.Gang, Attempt: g.attempt, Left: g.left()}
 }
 
-// Finish is called when a gang has trained for what Training said was left. It reports whether that still
-// holds: then the gang has finished, and its pods are to succeed.
+// Finish is called when a gang has trained for the time that Training returned. It reports whether the gang
+// has finished; then its pods must succeed.
 func (t *Timeline) Finish(name string, attempt int, at time.Duration) bool {
 	t.to(at)
 	g := t.names[name]

@@ -90,7 +90,7 @@ func TestInterruptions(t *testing.T) {
 		left, lost time.Duration
 	}{
 		"falls back to its save":   {"saved at 4 of 5 s", 2 * time.Second, Ending, 6 * time.Second, time.Second},
-		"never saves":              {"begins anew", 0, Ending, 10 * time.Second, 5 * time.Second},
+		"never saves":              {"starts again", 0, Ending, 10 * time.Second, 5 * time.Second},
 		"a save just now":          {"5 s of 5 s", 5 * time.Second, Ending, 5 * time.Second, 0},
 		"a rank is gone at once":   {"no grace", 2 * time.Second, Gone, 6 * time.Second, time.Second},
 		"a rank fails":             {"it does not run", 2 * time.Second, Ended, 6 * time.Second, time.Second},

@@ -45,7 +45,7 @@ type fileWindow struct {
 	Rows  int `json:"rows"`
 }
 
-// fileBuiltin plays a builtin instead of gangs, at a scale that is 1 unless said.
+// fileBuiltin plays a builtin instead of gangs. Scale defaults to 1.
 type fileBuiltin struct {
 	Name  string   `json:"name"`
 	Scale *float64 `json:"scale"`
@@ -191,8 +191,8 @@ func (f file) fromTrace(open Opener) (w Workload, errs field.ErrorList, err erro
 	return w, errs, nil
 }
 
-// frame writes to a workload from elsewhere what the file says of its name, question, idle time and cut. Time
-// that is added raises the cut that nobody has given.
+// frame sets the name, question, idle time and cut of a workload from the file. Added idle time raises a
+// default cut.
 func (f file) frame(w *Workload) field.ErrorList {
 	w.Name, w.Question = cmp.Or(f.Name, w.Name), cmp.Or(f.Question, w.Question)
 	idle := f.Idle.duration(field.NewPath("idle"), &w.Idle)

@@ -125,7 +125,7 @@ func TestParse(t *testing.T) {
 		of           func(Workload) any
 		want         any
 	}{
-		"the least": {"what is not said has its default",
+		"the least": {"missing fields have defaults",
 			"name: a\nnodes: 1\ngpusPerNode: 2\ngangs: [{ranks: 1, train: 5s}]\n",
 			func(w Workload) any { return w }, Workload{
 				Name: "a", Question: "How do the gangs of a fare?", Nodes: 1, GPUsPerNode: 2, End: EndFinished,
@@ -186,7 +186,7 @@ func TestParseRefuses(t *testing.T) {
 		"two after dots": {"the second would be lost", gangs + "...\n" + gangs, "a.yaml: it has a second document"},
 		"huge": {"memory has a bound", gangs + strings.Repeat("#\n", maxFile/2),
 			"more than 1048576 bytes"},
-		"a word for ranks": {"the type is said", group("ranks: many"),
+		"a word for ranks": {"the error names the type", group("ranks: many"),
 			"cannot unmarshal string into Go struct field"},
 		"no gangs": {"there is nothing to play", head + "gangs: []", "a.yaml: gangs: Required value"},
 		"no name": {"reports need one", "nodes: 1\ngpusPerNode: 1\ngangs: [{ranks: 1, train: 5s}]",
@@ -233,7 +233,7 @@ func TestParseRefuses(t *testing.T) {
 			"failures[0].node: Invalid"},
 		"an unknown builtin": {"the names are listed", "builtin: {name: brust}",
 			`builtin.name: Invalid value: "brust": no builtin`},
-		"a builtin's scale": {"the bounds are said", "builtin: {name: burst, scale: 0}",
+		"a builtin's scale": {"the error names the bounds", "builtin: {name: burst, scale: 0}",
 			"builtin.scale: Invalid value: 0"},
 		"a builtin's nodes": {"it has its own", "builtin: {name: burst}\nnodes: 3",
 			"nodes: Forbidden: a builtin has its own"},

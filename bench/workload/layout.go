@@ -124,11 +124,11 @@ func ranksColumn(at map[string]int) (string, error) {
 	return "ranks", nil
 }
 
-// missing says what a layout needs, and how the others are told.
+// missing describes the columns that a layout needs, and the columns that identify the other layouts.
 func missing(l layout, needed []string) string {
 	text := fmt.Sprintf("the column is missing: the %s layout needs %s", l.title, strings.Join(needed, ", "))
 	for _, other := range slices.DeleteFunc(layouts(), func(o layout) bool { return o.title == l.title }) {
-		text += fmt.Sprintf("; the %s layout is told by the column %s", other.title, other.marker)
+		text += fmt.Sprintf("; the column %s identifies the %s layout", other.marker, other.title)
 	}
 	return text
 }

@@ -36,7 +36,7 @@ type TraceOptions struct {
 }
 
 // ReadTrace makes a workload of a CSV file with a header. name is the file's, for errors and for the
-// workload's own name; it is not opened. The layout is told by the columns, whose order does not matter:
+// workload's own name; it is not opened. The columns identify the layout; their order does not matter:
 //
 //	Muri     job_id, num_gpu, submit_time, duration (both in ms), iteration_time, and others; priority, if
 //	         there, is 0 (normal) or 1 (low). Source: github.com/Rivendile/Muri, simulator/trace-data.

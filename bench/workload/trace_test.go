@@ -115,8 +115,8 @@ func TestReadTraceRows(t *testing.T) {
 		"no duration":          {"zero would mean forever", "b,1,0,0,low", LeftOutDuration, ""},
 		"unknown priority":     {"there is no such class", "b,1,0,9,urgent", LeftOutPriority, ""},
 		"there before":         {"the first counts", "a,2,0,9,low", LeftOutDuplicate, ""},
-		"too large":            {"it would wait for ever", "b,33,0,9,low", LeftOutLarger, ""},
-		"short":                {"nobody measures 99 ms", "b,1,5,0.099,low", "", ChangedShort},
+		"too large":            {"it would wait forever", "b,33,0,9,low", LeftOutLarger, ""},
+		"short":                {"99 ms is too short to measure", "b,1,5,0.099,low", "", ChangedShort},
 		"late":                 {"its place in the file is not its time", "b,1,4,9,low", "", ChangedOrder},
 		"good":                 {"spaces and exponents are fine", " b , 1.0 , 5 , 9e0 , LOW ", "", ""},
 		"as large as it gets":  {"it just fits", "b,32,5,9,low", "", ""},
@@ -234,16 +234,17 @@ func TestReadTraceRefuses(t *testing.T) {
 		"nothing but lines": {"there is no header", "\n# a comment\n \n", small(nil), "t.csv:3: the file is empty"},
 		"no rows": {"there is nothing to play", header, small(nil),
 			"t.csv: none of its rows is played: 0 can be used"},
-		"no row of use": {"the reasons are said", header + "a,0,5,9,low\nb,0,5,9,low\n", small(nil),
+		"no row of use": {"the error has the reasons", header + "a,0,5,9,low\nb,0,5,9,low\n", small(nil),
 			"; 2 left out from line 2 on: no GPUs"},
-		"a window after the end": {"the number of rows is said", header + row,
+		"a window after the end": {"the error has the number of rows", header + row,
 			small(func(o *TraceOptions) { o.First = 7 }), "1 can be used, and the window begins at row 7"},
 		"no duration": {"the missing column is named", "job,ranks,submit_seconds\n", small(nil),
 			"t.csv:1: duration_seconds: the column is missing: the simple layout needs job, ranks, submit_seconds, " +
-				"duration_seconds; the Muri layout is told by the column iteration_time; the Chronus layout is told by"},
+				"duration_seconds; the column iteration_time identifies the Muri layout; the column best_effort " +
+				"identifies"},
 		"units not known": {"it could be Muri's or Chronus'", "job_id,num_gpu,submit_time,duration\n", small(nil),
 			"t.csv:1: job: the column is missing: the simple layout needs"},
-		"Muri without GPUs": {"its own layout is told", "\njob_id,submit_time,duration,iteration_time\n",
+		"Muri without GPUs": {"the error names its own layout", "\njob_id,submit_time,duration,iteration_time\n",
 			small(nil),
 			"t.csv:2: num_gpu: the column is missing: the Muri layout needs job_id, num_gpu, submit_time, duration;"},
 		"two layouts": {"times have one unit", "iteration_time,best_effort\n", small(nil),
@@ -300,11 +301,11 @@ func TestReadTraceReportsReader(t *testing.T) {
 	wantError(t, "the file is named", err, "reading t.csv after line 0")
 }
 
-// TestReadTraceRefusesManyGangs rather than to play a list that nobody waits for.
+// TestReadTraceRefusesManyGangs: a list that is too long is an error.
 func TestReadTraceRefusesManyGangs(t *testing.T) {
 	csv := "job,ranks,submit_seconds,duration_seconds\n" + strings.Repeat(",1,0,1\n", MaxGangs+1)
 	_, err := ReadTrace(strings.NewReader(csv), "t.csv", small(nil))
-	wantError(t, "the bound is said", err,
+	wantError(t, "the error has the bound", err,
 		"t.csv: 100001 rows are to be played, and at most 100000 can be: take a window")
 }
 

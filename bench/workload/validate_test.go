@@ -136,7 +136,7 @@ func wantError(t *testing.T, reason string, err error, says string) {
 	}
 }
 
-// TestValidateStopsEarly: ten thousand mistakes of the same kind are not told one by one.
+// TestValidateStopsEarly: ten thousand errors of the same kind are not reported one by one.
 func TestValidateStopsEarly(t *testing.T) {
 	w := valid()
 	w.Gangs = several("g", 10_000, Gang{Ranks: 1, GPUs: 0, Priority: PriorityLow, Train: 1}, 0)

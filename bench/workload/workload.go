@@ -121,8 +121,8 @@ func (w Workload) Ranks() int {
 // checkpoints of a trace. What is compressed to less is raised.
 const minTrain = 100 * time.Millisecond
 
-// Bounds of a run that nobody has bounded: for each rank the time in which the slowest stack starts it, and
-// each second of work four times, for what is lost and done again.
+// Default bounds of a run: for each rank the time that the slowest stack needs to start it, and four times
+// the work, because lost work is repeated.
 const (
 	boundBase    = 2 * time.Minute
 	boundPerRank = 200 * time.Millisecond

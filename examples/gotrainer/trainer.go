@@ -28,8 +28,7 @@ type trainer struct {
 	statusFile, commandFile string
 	settingsFile            string
 
-	// mu guards the rest. While it is free, network and step belong together, so that whoever takes it can
-	// save.
+	// mu guards the rest. While it is free, network and step belong together, so its holder can save.
 	mu         sync.Mutex
 	network    network
 	step       int64
@@ -39,7 +38,7 @@ type trainer struct {
 	stopped    bool // by a signal or a command: no further step is trained
 }
 
-// run trains until the last step, or until it is told to stop.
+// run trains until the last step, or until ctx is cancelled.
 func (t *trainer) run(ctx context.Context) error {
 	t.network = newNetwork(t.seed)
 	if err := t.resume(); err != nil {
@@ -88,7 +87,7 @@ func (t *trainer) train(g *gang) error {
 	return t.end()
 }
 
-// resume loads the checkpoint that the whole gang was told to resume from.
+// resume loads the checkpoint that the operator gave the gang to resume from.
 func (t *trainer) resume() error {
 	if t.resumeFrom == "" || t.ignoreResume {
 		return nil

@@ -51,7 +51,7 @@ func attempt(t *testing.T, dir string, n int, resume string, at func(step int64,
 			t.Fatal(err)
 		}
 		r.interval = time.Hour
-		if rank == 0 { // a port that is given up may be taken by somebody else
+		if rank == 0 { // another program could take a released port
 			r.listener = listener
 		}
 		go func() { ends <- r.run(ctx) }()

@@ -27,7 +27,7 @@ func (c Cost) Less(before Cost) Cost {
 	}
 }
 
-// Memory of a page, without unreachable objects.
+// Memory of a page after a garbage collection.
 type Memory struct {
 	// Nodes of the DOM, also detached ones, and event listeners.
 	Nodes, Listeners int64
@@ -54,7 +54,7 @@ func (p *Page) Cost() (Cost, error) {
 	}, err
 }
 
-// Memory after garbage collection.
+// Memory returns the memory of the page after a garbage collection.
 func (p *Page) Memory() (Memory, error) {
 	var m Memory
 	counted, err := get(p, func(ctx context.Context, _ *chromedp.Target) (memory.GetDOMCountersResult, error) {

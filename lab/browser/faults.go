@@ -11,7 +11,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// notice records errors of the browser and the hosts of requests.
+// notice records the errors that the browser reports, and the hosts that it contacts.
 func (p *Page) notice(event any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

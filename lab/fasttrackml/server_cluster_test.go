@@ -47,7 +47,7 @@ func answer(t *testing.T, request *http.Request) (int, string) {
 	return response.StatusCode, string(body)
 }
 
-// TestServer: it keeps what it was told, killed and started again at the same address.
+// TestServer checks that a killed server keeps its data when it is restarted at the same address.
 func TestServer(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

@@ -27,9 +27,9 @@ const (
 	//	save=2s              how long a save takes, default 1s; meanwhile nothing is trained
 	//	start=1s             from the start of the last rank to the first step, default 1s
 	//	on-sigterm=save      save (default): it saves within its grace and exits with 0;
-	//	                     die: it ends at once; ignore: it trains on until it is killed;
-	//	                     save-unheard: it saves, and is killed with its agent before it can report that
-	//	ignore-resume=true   it begins at step 0 although it is told to resume
+	//	                     die: it ends at once; ignore: it continues until it is killed;
+	//	                     save-unheard: it saves, and is killed with its agent before it can report
+	//	ignore-resume=true   it starts at step 0 although it is given a checkpoint
 	//	fail-at=500          it fails after this step, with
 	//	exit-code=1          this exit code, default 1, in
 	//	fail-attempts=1      that many attempts, default all
@@ -40,8 +40,8 @@ const (
 	AnnotationTrainer = "localcluster.mlplatform.example.com/trainer"
 )
 
-// StorageClass is served by the process of the simulated trainers (Options.Trainers): a claim that names it
-// is bound at once, to a volume that nobody mounts. It is not the default class.
+// StorageClass is served by the process of the simulated trainers (Options.Trainers), which binds its claims
+// at once, to volumes that no pod mounts. It is not the default class.
 const StorageClass = "simulated"
 
 // StorageProvisioner is the provisioner of StorageClass.

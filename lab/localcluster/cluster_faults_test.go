@@ -54,7 +54,7 @@ func (s suite) killedProcess(t *testing.T) {
 }
 
 // A new KWOK waits until the leases of the one before have run out.
-func (s suite) kwokAnew(t *testing.T) {
+func (s suite) kwokRestart(t *testing.T) {
 	for _, step := range []func(context.Context, string) error{s.cluster.StopProcess, s.cluster.StartProcess} {
 		if err := step(t.Context(), "kwok"); err != nil {
 			t.Fatal(err)
@@ -105,7 +105,7 @@ func (s suite) killedNode(t *testing.T) {
 		}
 	}
 	s.waitUntilGone(t, elsewhere) // KWOK has looked at the other one before
-	s.waitForPod(t, pod, "Terminating, with nobody to end it", func(p *corev1.Pod) bool {
+	s.waitForPod(t, pod, "Terminating, without a kubelet to end it", func(p *corev1.Pod) bool {
 		return p.DeletionTimestamp != nil
 	})
 	if err := s.cluster.ReviveNode(t.Context(), "node-3"); err != nil {

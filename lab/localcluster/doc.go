@@ -27,11 +27,10 @@
 //   - A port that is taken is refused, never shared.
 //   - Nothing sleeps for a guessed time. Every wait is for a condition, and ends at once with the tail of the
 //     log when the process that it waits for dies.
-//   - A remedy that a message names is a command that works at the root of the repository (see [Command]).
+//   - Commands in messages work at the root of the repository (see [Command]).
 //
 // Add-ons ([Options].AddOns) are other operators for gangs, which benchmarks compare with ours. They are
-// built when somebody asks for them, and run with the settings of their releases unless [Options].Limits
-// says otherwise.
+// built on request, and run with the settings of their releases unless [Options].Limits overrides them.
 //
 // # Fake pods
 //

@@ -15,7 +15,7 @@ func (c *Cluster) StopProcess(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	// Recorded before the signal, so that nobody takes the end for a death.
+	// Recorded before the signal, so that the end does not count as a crash.
 	p.Stopped = true
 	if err := c.record(p); err != nil {
 		return err

@@ -102,9 +102,8 @@ type Options struct {
 	// Attached makes the cluster die with this process, even when it is killed: for tests. Otherwise the
 	// processes outlive it, and Open finds them again.
 	Attached bool
-	// Trainers is the program that plays the pods with AnnotationTrainer: the command localcluster, whose
-	// "trainers" is then a process of the cluster. Default: none runs, and such a pod runs until somebody
-	// plays it (see simtrainer.Run, for tests).
+	// Trainers is the path of the command localcluster. Its subcommand "trainers" then runs in the cluster and
+	// simulates the pods with AnnotationTrainer. Default: none; tests call simtrainer.Run instead.
 	Trainers string
 	// Progress receives what is going on, line by line. Default: nothing.
 	Progress io.Writer

@@ -17,7 +17,7 @@ import (
 func TestStateIsReadAsWritten(t *testing.T) {
 	files := layout.Layout{Dir: t.TempDir()}
 	want := &state{
-		Version: stateVersion, Created: time.Unix(1000, 0).UTC(), Creator: "somebody", Ready: true, Audit: true,
+		Version: stateVersion, Created: time.Unix(1000, 0).UTC(), Creator: "user", Ready: true, Audit: true,
 		Kubectl: "/k", Schedulers: []string{"native"},
 		Processes: []process.Process{{
 			Name: "etcd", Path: "/etcd", Args: []string{"--a"}, Log: "/l", Ports: []int{1, 2}, Health: "https://h",

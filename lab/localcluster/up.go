@@ -83,7 +83,7 @@ func existing(files layout.Layout, options Options) (*Cluster, error) {
 	return nil, nil
 }
 
-// newPlan builds the binaries and chooses the ports, which nobody else chooses until release.
+// newPlan builds the binaries and reserves the ports until release is called.
 func newPlan(ctx context.Context, options Options, files layout.Layout) (p plan, release func(), err error) {
 	modules, err := components.FindModules(options.Modules)
 	if err != nil {

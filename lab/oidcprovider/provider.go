@@ -51,7 +51,7 @@ type Options struct {
 	// Algorithm that signs the tokens: ES256 or RS256. Default: ES256.
 	Algorithm string
 	Users     []User
-	// Login is a client that logs the users in with a browser. None: nobody can.
+	// Login is a client that logs users in with a browser. nil: none.
 	Login *Client
 }
 

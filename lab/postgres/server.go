@@ -20,7 +20,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster/process"
 )
 
-// packageUser is whom Debian's package makes for its servers.
+// packageUser is the user that Debian's package creates for its servers.
 const packageUser = "postgres"
 
 // Options of a Server.
@@ -33,7 +33,7 @@ type Options struct {
 
 // Server is a PostgreSQL that runs.
 type Server struct {
-	// DSN of the database postgres, as its superuser. Nobody else on the machine reaches the socket.
+	// DSN of the database postgres, as its superuser. Other users of the machine cannot open the socket.
 	DSN string
 
 	bin, dir string

@@ -113,9 +113,9 @@ func TestWaitsEnd(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
-	nobody := httptest.NewServer(http.NotFoundHandler())
-	t.Cleanup(nobody.Close)
-	server := start(t, ctx, nobody.URL)
+	missing := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(missing.Close)
+	server := start(t, ctx, missing.URL)
 	if _, err := server.WaitForSamples(ctx, `up == 0`, some); err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestWaitsEnd(t *testing.T) {
 		"a target that answers 404": {time.Second, func(ctx context.Context) error {
 			return server.WaitForTargets(ctx, 1)
 		}, "404 Not Found"},
-		"a target that nobody configured": {time.Second, func(ctx context.Context) error {
+		"a target that is not configured": {time.Second, func(ctx context.Context) error {
 			return server.WaitForTargets(ctx, 2)
 		}, "last: 1 targets"},
 		"an alert that stays away": {time.Second, func(ctx context.Context) error {

@@ -88,8 +88,8 @@ func (s *suite) completes(t *testing.T) {
 		t.Errorf("the last report: %+v", last)
 	}
 	for _, pod := range gang[1:] {
-		if said := s.server.of(pod); len(said) > 0 {
-			t.Errorf("%s has reported: %+v", pod.Name, said)
+		if reports := s.server.of(pod); len(reports) > 0 {
+			t.Errorf("%s has reported: %+v", pod.Name, reports)
 		}
 	}
 	s.delete(t, gang...)

@@ -14,8 +14,8 @@
 //	                          |
 //	                      StateFile: trainers and checkpoints
 //
-// Apart from that, a provisioner gives every claim of localcluster.StorageClass a PersistentVolume that
-// nobody mounts, so that schedulers see the claim bound.
+// A provisioner also gives every claim of localcluster.StorageClass a PersistentVolume, so that schedulers
+// see the claim bound. No pod mounts it.
 //
 // Invariants:
 //

@@ -20,7 +20,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
-// hostPath of every PersistentVolume. Nobody mounts one: what trainers save is in the StateFile.
+// hostPath of every PersistentVolume. No pod mounts one: the checkpoints are in the StateFile.
 const hostPath = "/simulated"
 
 // provisioner creates a PersistentVolume for every claim of the class localcluster.StorageClass, and deletes

@@ -167,7 +167,7 @@ func (s *Simulator) runFollower(ctx context.Context, pod *corev1.Pod, rank Rank)
 	case on == Die:
 		exit = &Exit{At: now, Code: 128 + 15, Reason: checkpoint.ExitSignaled, Signal: "SIGTERM"}
 	case on != Ignore && (leaderPod == nil || !s.cluster.isRunning(ctx, leaderPod)):
-		// Without rank 0 nobody saves.
+		// Only rank 0 saves.
 		exit = &Exit{At: now, Reason: checkpoint.ExitExited}
 	case !now.Before(graceEnd):
 		exit = &Exit{At: now, Code: 128 + 9, Reason: checkpoint.ExitGraceExceeded, Signal: "SIGKILL"}
@@ -177,8 +177,8 @@ func (s *Simulator) runFollower(ctx context.Context, pod *corev1.Pod, rank Rank)
 	return ctrl.Result{}, s.kubelet.endRank(ctx, pod, rank, *exit, terminationOf(*exit, rank.Attempt))
 }
 
-// startedAfter reports whether a pod started after a moment: a gang that was lost while nobody looked may
-// start once more in the same attempt, and the end of its first life is none of the second. The API server
+// startedAfter reports whether a pod started after a time. A gang that was lost while the operator was down
+// can start again in the same attempt, and the first end does not count for the second start. The API server
 // keeps whole seconds.
 func startedAfter(pod *corev1.Pod, at time.Time) bool {
 	for _, c := range pod.Status.ContainerStatuses {
@@ -189,7 +189,7 @@ func startedAfter(pod *corev1.Pod, at time.Time) bool {
 	return false
 }
 
-// leaderExit is how rank 0 of a gang has ended; nil: it has not ended, or nobody saw how.
+// leaderExit returns how rank 0 of a gang ended; nil if it has not ended or its end was not observed.
 func (s *Simulator) leaderExit(gang string, leaderPod *corev1.Pod) *Exit {
 	s.mu.Lock()
 	exit, ok := s.exits[gang]

@@ -70,8 +70,8 @@ func TestEndedPodsAreRemoved(t *testing.T) {
 	}
 }
 
-// A gang that was lost while the operator was away may start once more in the same attempt.
-func TestEndOfAFormerLifeEndsNobody(t *testing.T) {
+// A gang that was lost while the operator was down can start again in the same attempt.
+func TestEarlierEndIsIgnored(t *testing.T) {
 	end := time.Date(2026, 11, 22, 20, 0, 1, 5e8, time.UTC)
 	for name, tc := range map[string]struct {
 		started time.Time

@@ -37,7 +37,7 @@ type Spec struct {
 	// Start is the time from the start of the last rank to the first step.
 	Start     time.Duration `json:"start"`
 	OnSIGTERM OnSIGTERM     `json:"onSIGTERM"`
-	// IgnoreResume: it starts at step 0, whatever it is told to resume from.
+	// IgnoreResume: it starts at step 0 even if it is given a checkpoint to resume from.
 	IgnoreResume bool `json:"ignoreResume,omitempty"`
 	// FailAt is the step after which it fails with ExitCode; 0: it does not fail. It fails in the first
 	// FailAttempts attempts; 0: in all.

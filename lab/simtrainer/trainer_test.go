@@ -149,7 +149,7 @@ func TestTrainer(t *testing.T) {
 			want: "11s saving 1000\n13s saved 1000 in 2s\n100s Training at step 1100\n",
 		},
 		"stalled, SIGTERM": {
-			reason: "it can save when it is told to",
+			reason: "it can save at SIGTERM",
 			spec:   "steps=1200 rate=50 every=10s save=2s stall-after=600", inputs: []input{sigterm(50, 30)},
 			until: 100,
 			want: "11s saving 500\n13s saved 500 in 2s\n50s saving 600\n52s saved 600 in 2s\n" +

@@ -61,8 +61,7 @@ func (s *Server) admitted(c *collection, namespace string, obj runtime.Object) (
 // admission plugin DefaultTolerationSeconds.
 const tolerated = int64(300)
 
-// admitPod gives a pod the defaults that take room in it or that somebody reads, and the priority of its
-// class.
+// admitPod gives a pod the defaults that take memory or that programs read, and the priority of its class.
 func (s *Server) admitPod(pod *corev1.Pod) error {
 	spec := &pod.Spec
 	if spec.TerminationGracePeriodSeconds == nil {

@@ -39,8 +39,8 @@ func (s *Server) createObject(
 // editor makes a new object of one that exists, which it leaves alone.
 type editor func(had runtime.Object) (runtime.Object, error)
 
-// changeObject that exists. Where somebody else is faster it begins anew, unless the new object names the
-// version that it was made of. own notes who owns its fields.
+// changeObject changes an existing object. It retries after a concurrent change, unless the new object names
+// its resource version. own records the owner of its fields.
 func (s *Server) changeObject(c *collection, k key, subresource string, edit editor,
 	own func(had, obj runtime.Object) (runtime.Object, error)) (*version, error) {
 	for {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// bookmarkPeriod is how often a watcher that asks for it is told how far it has seen, as by a real server.
+// bookmarkPeriod is the period of bookmarks for watchers that request them, as in a real server.
 const bookmarkPeriod = time.Minute
 
 // watcher is a watch under way.
@@ -131,7 +131,7 @@ func (w *watcher) follow(s *Server, timeout time.Duration) {
 			}
 		case <-over.C:
 			if w.bookmarks {
-				_ = w.bookmark(w.at.now.number, false) // it begins anew all the same
+				_ = w.bookmark(w.at.now.number, false) // the watch starts again in any case
 			}
 			return
 		case <-w.request.Context().Done():

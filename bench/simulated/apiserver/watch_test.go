@@ -68,8 +68,8 @@ func TestInformer(t *testing.T) {
 	f.understood()
 }
 
-// An informer that comes back after more changes than are kept begins anew.
-func TestInformerBeginsAnew(t *testing.T) {
+// An informer that reconnects after more changes than the server keeps lists again.
+func TestInformerListsAgain(t *testing.T) {
 	f := newFixture(t)
 	pods := f.server.byResource[corev1.SchemeGroupVersion.WithResource("pods")]
 	pods.kept = 2

@@ -10,14 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// told is a state that plays the owners of gangs, too.
-type told struct {
+// cluster is a state with helpers for the changes by owners of gangs.
+type cluster struct {
 	*State
 	uids int
 }
 
-func newTold(nodes ...int) *told {
-	s := &told{State: NewState()}
+func newCluster(nodes ...int) *cluster {
+	s := &cluster{State: NewState()}
 	for i, gpus := range nodes {
 		s.SetNode(fmt.Sprintf("node-%d", i), gpus)
 	}
@@ -26,27 +26,27 @@ func newTold(nodes ...int) *told {
 
 func key(name string) types.NamespacedName { return types.NamespacedName{Namespace: "ns", Name: name} }
 
-func (s *told) gang(name string, priority int32, ranks, gpus int) {
+func (s *cluster) gang(name string, priority int32, ranks, gpus int) {
 	s.uids++
 	s.SetGang(Gang{key(name), types.UID(fmt.Sprint(s.uids)), priority, ranks, gpus})
 }
 
-// pods are made for a gang, or told of anew.
-func (s *told) pods(gang string, numbers ...int) {
+// pods creates pods of a gang, or reports them again.
+func (s *cluster) pods(gang string, numbers ...int) {
 	for _, n := range numbers {
 		name := fmt.Sprintf("%s-%d", gang, n)
 		s.SetPod(Pod{Name: key(name), UID: types.UID(name), Gang: key(gang)})
 	}
 }
 
-func (s *told) gone(pods ...string) {
+func (s *cluster) gone(pods ...string) {
 	for _, name := range pods {
 		s.DropPod(types.UID(name))
 	}
 }
 
-// decided says what follows, in a line.
-func (s *told) decided() string {
+// decided returns all further decisions in a line.
+func (s *cluster) decided() string {
 	var parts []string
 	for s.Undecided() {
 		d := s.Decide()
@@ -63,7 +63,7 @@ func (s *told) decided() string {
 	return strings.Join(parts, ", ")
 }
 
-func (s *told) expect(t *testing.T, why, want string) {
+func (s *cluster) expect(t *testing.T, why, want string) {
 	t.Helper()
 	if diff := cmp.Diff(want, s.decided()); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", why, diff)
@@ -72,7 +72,7 @@ func (s *told) expect(t *testing.T, why, want string) {
 
 // A gang that fits is invited, and bound whole once all of its pods exist.
 func TestGangIsBoundWhole(t *testing.T) {
-	s := newTold(2, 2)
+	s := newCluster(2, 2)
 	s.gang("a", 0, 3, 1)
 	s.expect(t, "it fits", "a Pending, a Inqueue")
 	s.pods("a", 0, 2)
@@ -80,12 +80,12 @@ func TestGangIsBoundWhole(t *testing.T) {
 	s.pods("a", 1)
 	s.expect(t, "all ranks exist", "a Running, a-0 on node-0, a-1 on node-0, a-2 on node-1")
 	s.pods("a", 0, 1, 2)
-	s.expect(t, "told again of what it has done", "")
+	s.expect(t, "its own changes are reported again", "")
 }
 
-// Nobody passes a gang that waits longer, but for one of higher priority.
+// Only a gang of higher priority passes a gang that waits longer.
 func TestOrder(t *testing.T) {
-	s := newTold(2)
+	s := newCluster(2)
 	s.gang("first", 0, 1, 2)
 	s.gang("second", 0, 2, 2)
 	s.gang("third", 0, 1, 1)
@@ -102,7 +102,7 @@ func TestOrder(t *testing.T) {
 // A gang is placed whole or not at all: what is free on several nodes is no room for a rank that needs it on
 // one.
 func TestFragments(t *testing.T) {
-	s := newTold(3, 3)
+	s := newCluster(3, 3)
 	s.gang("small", 0, 2, 2)
 	s.pods("small", 0, 1)
 	s.expect(t, "one on each node",
@@ -116,7 +116,7 @@ func TestFragments(t *testing.T) {
 // A gang of higher priority is invited, one rank of the lowest and youngest that runs is evicted, and it is
 // bound once the owner of the victim has ended the rest.
 func TestPreemption(t *testing.T) {
-	s := newTold(2, 2, 2)
+	s := newCluster(2, 2, 2)
 	for _, name := range []string{"old", "young", "urgent"} {
 		s.gang(name, map[string]int32{"urgent": 1}[name], 2, 1)
 		s.pods(name, 0, 1)
@@ -131,9 +131,9 @@ func TestPreemption(t *testing.T) {
 	s.pods("high", 0, 1)
 	s.expect(t, "the victim is still there", "")
 	s.gone("young-0")
-	s.expect(t, "the owner has not ended the rest; nobody else takes the place", "")
+	s.expect(t, "the owner has not stopped the rest; no other gang takes the place", "")
 	s.gone("young-1")
-	s.expect(t, "the victim waits again, and before whoever is younger",
+	s.expect(t, "the victim waits again, before younger gangs",
 		"young Pending, high Running, high-0 on node-2, high-1 on node-2")
 	s.gone("old-0", "old-1")
 	s.pods("young", 0, 1)
@@ -142,7 +142,7 @@ func TestPreemption(t *testing.T) {
 
 // Where one victim is not enough another one follows.
 func TestPreemptionOfSeveral(t *testing.T) {
-	s := newTold(1, 1)
+	s := newCluster(1, 1)
 	for _, name := range []string{"a", "b"} {
 		s.gang(name, 0, 1, 1)
 		s.pods(name, 0)
@@ -159,7 +159,7 @@ func TestPreemptionOfSeveral(t *testing.T) {
 
 // What a gang or its pods hold is free once they are gone, and no GPU is counted twice.
 func TestNothingLeaks(t *testing.T) {
-	s := newTold(4, 4)
+	s := newCluster(4, 4)
 	for round := range 3 {
 		for i := range 4 {
 			s.gang(fmt.Sprint("gang-", i), 0, 2, 1)

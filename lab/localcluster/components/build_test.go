@@ -113,7 +113,7 @@ func TestBuildLog(t *testing.T) {
 		}
 	}
 	if log.downloaded != 2 || log.compiled != 1 || phase != "1 packages compiled" {
-		t.Errorf("counted %d downloads and %d packages, told %q", log.downloaded, log.compiled, phase)
+		t.Errorf("counted %d downloads and %d packages, phase %q", log.downloaded, log.compiled, phase)
 	}
 	if diff := cmp.Diff("# example.com/a\na.go:1:2: undefined: x\ncut o", log.tail()); diff != "" {
 		t.Errorf("tail (-want +got):\n%s", diff)
@@ -147,8 +147,8 @@ func TestProgressCountsWhatIsMissing(t *testing.T) {
 	}
 }
 
-// TestDownloadOnANewMachine: go.sum is complete, and the module cache has none of the module's files.
-func TestDownloadOnANewMachine(t *testing.T) {
+// TestDownloadOnNewMachine: go.sum is complete, and the module cache has no file of the module.
+func TestDownloadOnNewMachine(t *testing.T) {
 	proxy, source := t.TempDir(), t.TempDir()
 	write := func(file, text string) {
 		t.Helper()

@@ -42,9 +42,9 @@ func kwokEdits() []sourceEdit {
 	}
 }
 
-// trainingOperatorEdits concern its webhook server alone, which nobody calls here. Its certificate is at one
-// built-in path of the machine, which clusters would share: the path follows $TMPDIR now, as the default of
-// controller-runtime, which reads the same files, does. And it listens on 127.0.0.1, as every server here.
+// trainingOperatorEdits returns edits for its webhook server only, which no client calls here. The server has
+// a built-in path for its certificate, which clusters would share; the edits move it to $TMPDIR, like the
+// default of controller-runtime, which reads the same files. The server then listens on 127.0.0.1.
 func trainingOperatorEdits() []sourceEdit {
 	const module = "github.com/kubeflow/training-operator"
 	return []sourceEdit{

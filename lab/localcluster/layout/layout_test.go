@@ -8,7 +8,7 @@ import (
 
 func TestAForeignDirectoryIsRefused(t *testing.T) {
 	files := Layout{t.TempDir()}
-	if err := os.MkdirAll(files.Logs(), 0o755); err != nil { // somebody's own logs
+	if err := os.MkdirAll(files.Logs(), 0o755); err != nil { // logs of the user
 		t.Fatal(err)
 	}
 	if err := files.Create(); err == nil {

@@ -29,7 +29,7 @@ func LocalAddress(port int) string { return net.JoinHostPort("127.0.0.1", strcon
 // LocalURL is a URL of a port on the loopback interface.
 func LocalURL(port int, path string) string { return "https://" + LocalAddress(port) + path }
 
-// PortFree reports whether nobody listens on the loopback port.
+// PortFree reports whether no program listens on the loopback port.
 func PortFree(port int) bool {
 	listener, err := net.Listen("tcp", LocalAddress(port))
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// LabelKilled is on a node that Kill killed and on its lease, and on nothing else: whoever plays pods on
-// fake nodes can watch the leases with this label, instead of the heartbeats of all nodes.
+// LabelKilled is set only on nodes that Kill killed and on their leases. A program that simulates pods can
+// watch the leases with this label instead of the heartbeats of all nodes.
 const LabelKilled = "localcluster.mlplatform.example.com/killed"
 
 // killer holds the lease of a killed node.
@@ -143,9 +143,9 @@ const annotationTouched = "localcluster.mlplatform.example.com/touched"
 // settleWithin bounds settlePods: a pod may stay Terminating because of its finalizers.
 const settleWithin = 3 * time.Second
 
-// settlePods makes KWOK look at every pod of the nodes, by changing the pods. KWOK looks at them once by
-// itself when it takes a node over, but its cache may still say that somebody else holds the lease. It then
-// skips the pods for good: deleted ones were seen to stay Terminating and new ones Pending.
+// settlePods changes every pod of the nodes, so that KWOK reads it. KWOK reads the pods once when it takes a
+// node over, but its cache can still have another holder of the lease. It then skips the pods for good:
+// deleted ones stay Terminating and new ones Pending.
 func settlePods(ctx context.Context, client kubernetes.Interface, nodes sets.Set[string]) error {
 	first := true
 	const interval = 200 * time.Millisecond

@@ -22,9 +22,8 @@ func separateAttributes(attached bool) *syscall.SysProcAttr {
 	return a
 }
 
-// mountAttributes are the ways for a child to mount what nobody else sees: as root in a mount namespace,
-// whose mounts Go makes private; and, for others and where root may not, in a user namespace too, where it
-// is root.
+// mountAttributes returns the ways for a child to have private mounts: as root in a mount namespace, whose
+// mounts Go makes private; otherwise also in a user namespace, in which the child is root.
 func mountAttributes(attached bool) []*syscall.SysProcAttr {
 	own := processAttributes(attached)
 	own.Unshareflags = syscall.CLONE_NEWNS

@@ -93,7 +93,7 @@ func (p Process) waitForExit(ctx context.Context) error {
 	})
 }
 
-// takenPort is the first of its ports that somebody listens on, or 0.
+// takenPort returns the first of its ports that is in use, or 0.
 func (p Process) takenPort() int {
 	for _, port := range p.Ports {
 		if !layout.PortFree(port) {

@@ -130,7 +130,7 @@ func TestAStrangerIsNeverSignalled(t *testing.T) {
 	}
 }
 
-func TestEarlyDeathIsToldWithTheLog(t *testing.T) {
+func TestEarlyEndIsReportedWithLog(t *testing.T) {
 	p := shell(t, "echo no such flag; exit 1")
 	p.Health = "http://127.0.0.1:1/healthz"
 	p = start(t, p)

@@ -13,8 +13,8 @@ import (
 )
 
 // Link is the network of a real node: a veth link with an address at each end, and the range of the pods
-// behind the node. Its number, 0 to 255, chooses the addresses, from ranges that are nobody's (RFC 2544,
-// for benchmarks between networks).
+// behind the node. Its number, 0 to 255, chooses the addresses, from ranges reserved for benchmarks between
+// networks (RFC 2544).
 type Link struct{ Number byte }
 
 // UnusedLink returns a link that does not exist on this machine.

@@ -48,7 +48,7 @@ func (c Config) APIServer() process.Process {
 		args = append(args,
 			"--audit-policy-file="+c.moduleFile("kubernetes", "audit-policy.yaml"),
 			"--audit-log-path="+c.Files.Audit(),
-			// One file: whoever counts its lines must not lose any to a rotation.
+			// One file: a rotation would lose lines for programs that count them.
 			"--audit-log-maxsize=0",
 		)
 	}
@@ -64,7 +64,7 @@ func (c Config) APIServer() process.Process {
 
 // nodeFlags of kube-apiserver follow from what the nodes are.
 func (c Config) nodeFlags() []string {
-	if c.RealNode { // whose kubelet has the logs; nobody resolves its name
+	if c.RealNode { // whose kubelet has the logs; its name does not resolve
 		return []string{
 			"--kubelet-preferred-address-types=InternalIP",
 			"--kubelet-client-certificate=" + c.Files.AdminCert(),

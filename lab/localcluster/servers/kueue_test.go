@@ -69,7 +69,7 @@ func modules(t *testing.T) string {
 	return folder
 }
 
-// Webhooks that nobody serves would refuse what they are on.
+// Webhooks without a server would refuse requests.
 func TestWebhooks(t *testing.T) {
 	const manifests = `
 kind: MutatingWebhookConfiguration
