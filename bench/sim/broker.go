@@ -165,7 +165,7 @@ func (p *simulation) describe(r *run) preemption.Running {
 		End: epoch.Add(r.finishes()), AskFailed: !r.Listens || p.way.MaxDelay == 0,
 	}
 	if r.Listens {
-		g.Heard = epoch.Add(p.now)
+		g.Reported = epoch.Add(p.now)
 	}
 	return g
 }

@@ -9,10 +9,10 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/preemption"
 )
 
-// endanger those who would make room for a gang that has no plan yet, were nobody sheltered and the number of
-// plans unlimited: they save meanwhile, and lose little whoever takes their place then, and however. As many
-// gangs are looked at as there may be plans.
-func (b *broker) endanger(j *Job) {
+// planSavesAhead orders early saves from the likely victims of a gang that has no plan yet. It ignores
+// protection and the limit of plans, so that the victims lose little however they are preempted later. It
+// examines at most as many gangs as there may be plans.
+func (b *broker) planSavesAhead(j *Job) {
 	planned := slices.ContainsFunc(b.plans, func(p preemption.Plan) bool { return p.For == j.ref() })
 	if planned || b.endangering == b.policy.MaxPlans || !brokerable(j) || !lacksRoom(j) {
 		return
@@ -20,9 +20,9 @@ func (b *broker) endanger(j *Job) {
 	b.endangering++
 	snapshot, policy := b.snapshot(j), b.policy
 	if len(snapshot.Waiting[0].Needs) == 0 || snapshot.FitsSoon(&snapshot.Waiting[0]) {
-		return // it is placed, or room comes by itself
+		return // it is placed, or capacity becomes free by itself
 	}
-	snapshot.Waiting[0].Blocked = time.Time{} // for so long that nobody is sheltered any more
+	snapshot.Waiting[0].Blocked = time.Time{} // so that no gang is protected
 	policy.MaxPlans = len(b.plans) + 1
 	choice := policy.Choose(snapshot)[0]
 	for _, v := range choice.Plan.Victims {

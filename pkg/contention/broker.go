@@ -13,53 +13,54 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// Orders are what follows from the plans of a moment.
+// Orders follow from the plans of one pass.
 type Orders struct {
-	// Said is what the statuses of the gangs that wait for room are to have. A plan is acted upon only once it
-	// is there.
-	Said map[preemption.Ref]*v1alpha1.PreemptionStatus
-	// GiveWay are the victims whose time has come, by what is written down.
+	// Statuses are the wanted preemption statuses of the waiting gangs. A plan takes effect only after its
+	// status has been written.
+	Statuses map[preemption.Ref]*v1alpha1.PreemptionStatus
+	// GiveWay are the victims that must yield now, according to the written statuses.
 	GiveWay map[preemption.Ref]Order
-	// SaveAhead are the gangs that are to save and to train on, and the job that may soon take their place.
+	// SaveAhead are the gangs that should save and continue to train, each with the job that may soon replace
+	// it.
 	SaveAhead map[preemption.Ref]types.NamespacedName
-	// Spare are the gangs that their scheduler had better not end, where it ends others as well.
+	// Spare are the gangs that the scheduler should preempt only if there are no other victims.
 	Spare map[preemption.Ref]bool
-	// Overruled are the gangs for which their scheduler ends others than those that the plan has.
+	// Overruled are the preemptors for which the scheduler preempts gangs outside of the plan.
 	Overruled map[preemption.Ref]bool
-	// Reserved is the room of every plan.
+	// Reserved is the reserved capacity of every plan.
 	Reserved []Reservation
 }
 
-// Order to give way.
+// Order to a victim to yield.
 type Order struct {
-	// For is the job that room is made for, and its attempt.
+	// For is the preemptor and Waiting its attempt.
 	For     types.NamespacedName
 	Waiting preemption.Ref
-	// Mode in which the victim is ended, at the latest at the Deadline.
+	// Mode in which the victim ends, at the latest at the Deadline.
 	Mode     v1alpha1.PreemptionMode
 	Deadline time.Time
-	// LossGPUSeconds that its end is expected to cost.
+	// LossGPUSeconds is the expected loss.
 	LossGPUSeconds int64
 }
 
-// Reservation is the room that is made for a gang: nobody of a lower value begins there meanwhile.
+// Reservation is capacity reserved for a gang: gangs of a lower value must not start there.
 type Reservation struct {
 	For   preemption.Ref
 	Value int32
-	// Victims by the UIDs of their jobs, and Nodes that they leave or that the gang is to have.
+	// Victims by the UIDs of their jobs, and Nodes that the victims leave or the gang gets.
 	Victims map[types.UID]bool
 	Nodes   map[string]bool
 }
 
-// AwaitsBroker reports whether the operator has others make room for a gang, or sees to it that the scheduler
-// does: its ranks wait under a class for which the scheduler ends nobody, or its group behind a gate.
+// AwaitsBroker reports whether the operator plans preemption for a gang: its ranks wait under a class that
+// never preempts, or its group waits behind a gate.
 func AwaitsBroker(job *v1alpha1.TrainingJob) bool {
 	s := job.Status.Scheduling
 	return job.Status.Phase == v1alpha1.PhaseQueued && s != nil && (s.WaitingClass != "" || s.PreemptionGate) &&
 		job.DeletionTimestamp == nil && !spec.Suspended(job) && !spec.ManagedElsewhere(job)
 }
 
-// Stands reports whether a plan still asks a victim to make room, by the status of the job that it is for.
+// Stands reports whether the preemptor's status still has an outstanding plan with this victim.
 func Stands(job *v1alpha1.TrainingJob, waiting, victim preemption.Ref) bool {
 	if !AwaitsBroker(job) || job.UID != waiting.UID || job.Status.Attempt != waiting.Attempt {
 		return false
@@ -69,12 +70,12 @@ func Stands(job *v1alpha1.TrainingJob, waiting, victim preemption.Ref) bool {
 		slices.ContainsFunc(st.Victims, func(v v1alpha1.PreemptionVictim) bool { return refOf(&v) == victim })
 }
 
-// Broker carries the plans on that the statuses hold, and plans for the other gangs that await it.
+// Broker advances the plans in the statuses, and plans for the other gangs that await it.
 func Broker(p preemption.Policy, c Cluster) Orders {
 	b := &broker{
 		round: newRound(p, c, AwaitsBroker),
 		orders: Orders{
-			Said: map[preemption.Ref]*v1alpha1.PreemptionStatus{}, GiveWay: map[preemption.Ref]Order{},
+			Statuses: map[preemption.Ref]*v1alpha1.PreemptionStatus{}, GiveWay: map[preemption.Ref]Order{},
 			SaveAhead: map[preemption.Ref]types.NamespacedName{}, Spare: map[preemption.Ref]bool{},
 			Overruled: map[preemption.Ref]bool{},
 		},
@@ -85,7 +86,7 @@ func Broker(p preemption.Policy, c Cluster) Orders {
 		b.serve(&gates, j, func() {
 			switch {
 			case j.gated():
-				b.orders.say(j, gates.advance(j))
+				b.orders.set(j, gates.advance(j))
 			case b.restore(j):
 				planned = append(planned, j)
 			default:
@@ -97,10 +98,10 @@ func Broker(p preemption.Policy, c Cluster) Orders {
 		b.serve(&gates, j, func() { b.advance(j) })
 	}
 	for _, j := range unplanned {
-		b.serve(&gates, j, func() { b.orders.say(j, b.decide(j)) })
+		b.serve(&gates, j, func() { b.orders.set(j, b.decide(j)) })
 	}
 	for _, j := range unplanned {
-		b.guard(j, func() { b.endanger(j) })
+		b.guard(j, func() { b.planSavesAhead(j) })
 	}
 	for _, plan := range slices.Concat(b.plans, b.ended) {
 		b.reservePlan(&plan)
@@ -108,24 +109,24 @@ func Broker(p preemption.Policy, c Cluster) Orders {
 	return b.orders
 }
 
-func (o *Orders) say(j *Job, st *v1alpha1.PreemptionStatus) {
+func (o *Orders) set(j *Job, st *v1alpha1.PreemptionStatus) {
 	if st != nil {
-		o.Said[j.ref()] = st
+		o.Statuses[j.ref()] = st
 	}
 }
 
 type broker struct {
 	*round
 	orders Orders
-	// endangering counts the gangs without a plan of which it was asked whom they endanger.
+	// endangering counts the gangs without a plan for which the pass searched gangs to save ahead.
 	endangering int
-	// ended are plans that are over, which is not written down yet: until then their room stays reserved.
+	// ended are plans whose end is not written yet. Until then their capacity stays reserved.
 	ended []preemption.Plan
 }
 
-// restore the plan that a job's status holds, or is about to, if it has one. A victim of a plan that is not
-// written yet is dropped once it is gone: the plan never asked it. Two processes that both believed to lead
-// may have written the same victim down twice: it is the first one's.
+// restore returns whether a job's status, or the proposal for it, has a plan. A victim that ended before the
+// plan was written is dropped. Two leaders may have written one victim into two statuses; the first plan
+// keeps it.
 func (b *broker) restore(j *Job) bool {
 	plan, ok := planOf(j)
 	if !ok {
@@ -147,8 +148,8 @@ func (b *broker) restore(j *Job) bool {
 	return true
 }
 
-// snapshot for a preemptor that awaits the broker. A quota that is not known does not limit it: whoever makes
-// room was chosen when it was.
+// snapshot for a preemptor that awaits the broker. An unknown quota does not limit it: the victims were
+// chosen while it was known.
 func (b *broker) snapshot(j *Job) preemption.Snapshot {
 	quota, known := quotaOf(j)
 	if !known {
@@ -163,10 +164,10 @@ func (b *broker) snapshot(j *Job) preemption.Snapshot {
 	return b.snapshotFor(j, backend, quota)
 }
 
-// giveBack adds to what a quota has left what a gang's victims hold of it no longer: the amounts are the
-// blocker's, and mostly from before they ended. Where they are newer, or a victim was of another queue, the
-// quota seems larger than it is, which the scheduler finds out. What is no GPU does not limit the gang from
-// then on: nothing says how much of it they had.
+// giveBack adds to a quota's free amounts what ended victims no longer hold: the blocker's amounts are mostly
+// older. If they are newer, or a victim was in another queue, the quota seems too large and the scheduler
+// still rejects the gang. Resources other than GPUs are no longer limited, since the victims' usage is
+// unknown.
 func (b *broker) giveBack(j *Job, q *quota) {
 	st := j.Status.Scheduling.Preemption
 	if st == nil || !Outstanding(st.Phase) {
@@ -187,7 +188,7 @@ func (b *broker) giveBack(j *Job, q *quota) {
 	}
 }
 
-// holds is how many GPUs a victim has: all of them until it ends.
+// holds returns the GPUs that a victim holds: all of them until it starts to end.
 func (b *broker) holds(ref preemption.Ref) (gpus int64) {
 	h := b.holderOf(ref)
 	if h == nil {
@@ -207,7 +208,7 @@ func (b *broker) holds(ref preemption.Ref) (gpus int64) {
 	return gpus
 }
 
-// noPreemptor is the backend of a job whose scheduler is not served any more.
+// noPreemptor is the backend of a job whose scheduler is no longer enabled.
 type noPreemptor struct{ scheduler.Backend }
 
 func (noPreemptor) MayPreempt(_, _ scheduler.Contender) bool { return false }
@@ -224,15 +225,15 @@ func (b *broker) advance(j *Job) {
 	if step.Ended != "" || !brokerable(j) || len(step.Plan.Victims) > maxVictims {
 		b.ended = append(b.ended, b.plans[i])
 		b.plans = slices.Delete(b.plans, i, i+1)
-		b.orders.Said[j.ref()] = b.handOver(j, preemption.Planned)
+		b.orders.Statuses[j.ref()] = b.handOver(j, preemption.Planned)
 		return
 	}
 	b.plans[i] = step.Plan
-	b.orders.Said[j.ref()] = b.sayPlan(j, step.Plan)
+	b.orders.Statuses[j.ref()] = b.planStatus(j, step.Plan)
 	for _, ref := range step.Yield {
 		v := writtenAs(j, &step.Plan, ref)
 		if v == nil {
-			continue // a victim that is not written down yet, as it is now, is not told
+			continue // a victim yields only after its entry, as it is now, has been written
 		}
 		b.orders.GiveWay[ref] = Order{
 			For: types.NamespacedName{Namespace: j.Namespace, Name: j.Name}, Waiting: j.ref(),
@@ -241,17 +242,17 @@ func (b *broker) advance(j *Job) {
 	}
 }
 
-// brokerable reports whether the operator may have others make room for a gang, by what its class says now.
+// brokerable reports whether the current priority class lets the operator plan preemption for a gang.
 func brokerable(j *Job) bool {
 	return scheduler.Of(j.Backend).WaitingClasses && j.Class.WaitingClass == j.Status.Scheduling.WaitingClass
 }
 
-// sure is how long nobody can be asked before the scheduler is to preempt: a node that is not ready for a
-// moment is no reason.
-const sure = 5 * time.Second
+// handOverDelay is how long a gang must lack victims before the scheduler preempts for it: a node may be not
+// ready for a moment.
+const handOverDelay = 5 * time.Second
 
-// decide what becomes of a gang without a plan; nil: nothing is to be said. Where nobody can be asked, or
-// nothing comes of it in time, its scheduler is to preempt for it as it does without the operator.
+// decide what happens to a gang without a plan; nil: its status does not change. Without possible victims, or
+// after the maximum delay, the scheduler preempts as it does without the operator.
 func (b *broker) decide(j *Job) *v1alpha1.PreemptionStatus {
 	if !brokerable(j) {
 		return b.handOver(j, notPlanned)
@@ -261,34 +262,33 @@ func (b *broker) decide(j *Job) *v1alpha1.PreemptionStatus {
 	}
 	snapshot := b.snapshot(j)
 	if len(snapshot.Waiting[0].Needs) == 0 {
-		return nil // it is placed, and its status does not say so yet
+		return nil // it is placed, and its status does not show it yet
 	}
-	choice := preemption.Choice{For: j.ref(), Outcome: preemption.Busy} // room comes without a plan
+	choice := preemption.Choice{For: j.ref(), Outcome: preemption.Busy} // capacity becomes free without a plan
 	if !snapshot.FitsSoon(&snapshot.Waiting[0]) {
 		choice = b.choose(j)
 	}
 	if choice.Outcome == preemption.NoCover && len(b.plans) > 0 {
 		snapshot.Plans = nil
 		if b.policy.Choose(snapshot)[0].Outcome != preemption.NoCover {
-			choice.Outcome = preemption.Busy // those who could make room for it do so for others
+			choice.Outcome = preemption.Busy // its possible victims belong to other plans
 		}
 	}
 	waited := b.now.Sub(j.blocked())
-	// Whoever was not served by then waits for nobody else.
 	late := waited >= snapshot.Waiting[0].MaxDelay
-	none := (choice.Outcome == preemption.NoCover || choice.Outcome == notPlanned) && waited >= sure
+	none := (choice.Outcome == preemption.NoCover || choice.Outcome == notPlanned) && waited >= handOverDelay
 	switch {
 	case none, late, len(choice.Plan.Victims) > maxVictims:
 		return b.handOver(j, choice.Outcome)
 	case choice.Outcome == preemption.Planned:
 		b.plans = append(b.plans, choice.Plan)
-		return b.sayPlan(j, choice.Plan)
+		return b.planStatus(j, choice.Plan)
 	}
-	return b.sayBlocked(j, choice.Outcome)
+	return b.blockedStatus(j, choice.Outcome)
 }
 
-// lacksRoom reports whether preemption may help a gang: it lacks room, or its scheduler does not find the
-// room that the nodes seem to have.
+// lacksRoom reports whether preemption may help a gang: it lacks capacity, or its scheduler does not use
+// capacity that seems free.
 func lacksRoom(j *Job) bool {
 	blocker := j.Status.Scheduling.Blocker
 	if blocker == nil {
@@ -302,19 +302,19 @@ func lacksRoom(j *Job) bool {
 	return false
 }
 
-func (b *broker) sayBlocked(j *Job, outcome preemption.Outcome) *v1alpha1.PreemptionStatus {
+func (b *broker) blockedStatus(j *Job, outcome preemption.Outcome) *v1alpha1.PreemptionStatus {
 	return &v1alpha1.PreemptionStatus{
 		Outcome: v1alpha1.PreemptionOutcome(outcome), BlockedTime: timeOf(j.blocked()),
 	}
 }
 
 func (b *broker) handOver(j *Job, outcome preemption.Outcome) *v1alpha1.PreemptionStatus {
-	st := b.sayBlocked(j, outcome)
+	st := b.blockedStatus(j, outcome)
 	st.Phase = v1alpha1.PreemptionHandedOver
 	return st
 }
 
-// reserve the room of a plan for a job.
+// reserve the capacity of a plan for a job.
 func (b *broker) reserve(j *Job, plan *preemption.Plan) {
 	r := Reservation{
 		For: plan.For, Value: j.Value, Victims: map[types.UID]bool{}, Nodes: map[string]bool{},
@@ -333,8 +333,8 @@ func (b *broker) reserve(j *Job, plan *preemption.Plan) {
 	b.orders.Reserved = append(b.orders.Reserved, r)
 }
 
-// Holds reports whether a queued gang without pods must wait, lest it take the room that is made for another:
-// a victim, wherever it would begin, or one of a lower value that may begin on the same nodes.
+// Holds reports whether a queued gang without pods must wait for the reservation: it is a victim, or it has a
+// lower value and may start on the reserved nodes.
 func (r *Reservation) Holds(j *Job, state scheduler.ClusterState) bool {
 	if r.Victims[j.UID] {
 		return true

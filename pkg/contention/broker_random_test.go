@@ -11,8 +11,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// randomCluster has a gang of low priority on each node, with victims of every mode, and one or two gangs
-// that wait for others.
+// randomCluster has a low-priority gang on each node, with victims of every mode, and one or two preemptors.
 func randomCluster(t testing.TB, r *rand.Rand) *simulation {
 	var nodes []string
 	var jobs []Job
@@ -43,8 +42,8 @@ func randomCluster(t testing.TB, r *rand.Rand) *simulation {
 
 // playRandom plays a random cluster for five minutes. Processes die before they carry out an order, writes
 // are lost, foreign pods take nodes, nodes fail with the gangs on them, and users delete jobs. The simulation
-// checks its invariants in every pass. In the end each gang that waited for others runs, was handed over, or
-// is deleted; the counts of the first two are returned.
+// checks its invariants in every pass. At the end each preemptor runs, was handed over, or is deleted. The
+// function returns the counts of the first two.
 func playRandom(t testing.TB, r *rand.Rand) (ran, handed int) {
 	t.Helper()
 	s := randomCluster(t, r)
@@ -92,15 +91,15 @@ func FuzzBrokerHistories(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b uint64) { playRandom(t, rand.New(rand.NewPCG(a, b))) })
 }
 
-// FuzzWrittenPlans: the broker reads plans from statuses, which others can write. It panics on none, and
-// orders nothing about a gang that the plan does not name.
+// FuzzWrittenPlans: the broker reads plans from statuses, which others can write. It must not panic, nor
+// order anything about a gang outside of the plan.
 func FuzzWrittenPlans(f *testing.F) {
 	a, b := jobOf("a", 1, 1, runs(time.Hour, "a"), saves(10)), jobOf("b", 1, 1, runs(time.Hour, "b"))
 	for _, waiting := range []Job{
 		urgentJob("urgent", 9, 2), urgentJob("urgent", 9, 1, of(v1alpha1.SchedulerNative)),
 	} {
 		cluster := Cluster{Now: now, State: full("a", "b"), Jobs: []Job{a, b, waiting}}
-		for _, st := range Broker(brokerPolicy, cluster).Said {
+		for _, st := range Broker(brokerPolicy, cluster).Statuses {
 			plan, err := json.Marshal(st)
 			if err != nil {
 				f.Fatal(err)
@@ -128,7 +127,7 @@ func FuzzWrittenPlans(f *testing.F) {
 			if !slices.ContainsFunc(st.Victims, func(v v1alpha1.PreemptionVictim) bool {
 				return refOf(&v) == ref
 			}) {
-				t.Errorf("%v is to end, and no plan names it", ref)
+				t.Errorf("%v has an order and is in no plan", ref)
 			}
 		}
 	})

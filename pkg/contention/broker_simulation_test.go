@@ -17,10 +17,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// simulation is a cluster in memory of which the operator is the broker, a second at a time. It plays the
-// statuses, the trainers and the scheduler, logs what happens, and checks the invariants. Nothing is
-// remembered from one pass to the next but what statuses hold: every pass may be the first one of a new
-// process.
+// simulation is a cluster in memory, played in steps of a second. It plays the statuses, the trainers and the
+// scheduler, logs what happens, and checks the invariants. Only statuses keep state between passes, so every
+// pass could be the first one of a new process.
 type simulation struct {
 	t      testing.TB
 	log    strings.Builder
@@ -28,24 +27,24 @@ type simulation struct {
 	now    time.Time
 	jobs   []*Job
 	nodes  []string
-	// foreign holds the GPUs that pods of others have, by node.
+	// foreign holds the GPUs of other pods, by node.
 	foreign map[string]int64
-	// ends is when a job that gives way has its last pod gone; mute are those that end at the deadline alone.
+	// ends is when the last pod of a yielding job ends; mute are the jobs that end only at the deadline.
 	ends map[string]time.Time
 	mute map[string]bool
-	// rests: the scheduler places nobody. loses is asked whether the process dies before it carries out an
+	// rests: the scheduler places no gang. loses reports whether the process dies before it carries out an
 	// order.
 	rests bool
 	loses func() bool
-	// losesWrites: no status is written, and the process lives on. down are nodes that failed, until when.
+	// losesWrites: statuses are not written, but the process continues. down is until when nodes are failed.
 	losesWrites bool
 	down        map[string]time.Time
-	// asked are the victims of each attempt of a job, and when; handed are the attempts that were handed over.
+	// asked are the victims of each attempt of a job; handed are the attempts that were handed over.
 	asked  map[preemption.Ref][]string
 	handed map[preemption.Ref]bool
-	// said is what the last pass has; a process that dies forgets it.
-	said map[preemption.Ref]*v1alpha1.PreemptionStatus
-	// written are the plans that statuses held before the pass.
+	// statuses of the last pass; a process that dies loses them.
+	statuses map[preemption.Ref]*v1alpha1.PreemptionStatus
+	// written are the plans that statuses had before the pass.
 	written map[preemption.Ref]*v1alpha1.PreemptionStatus
 }
 
@@ -101,28 +100,28 @@ func (s *simulation) free(name string) int64 {
 	return free
 }
 
-// pass of the planner, and what follows from it at once.
+// pass of the planner, with its immediate effects.
 func (s *simulation) pass() {
 	s.t.Helper()
 	cluster := Cluster{Now: s.now, State: s.state()}
 	s.written = map[preemption.Ref]*v1alpha1.PreemptionStatus{}
 	for _, j := range s.jobs {
 		if HoldsNodes(j.TrainingJob) {
-			j.Heard = s.now
+			j.Reported = s.now
 			if s.mute[j.Name] || j.Status.Checkpoint == nil {
-				j.Heard = time.Time{}
+				j.Reported = time.Time{}
 			}
 		}
 		if st := j.Status.Scheduling.Preemption; st != nil {
 			s.written[j.ref()] = st.DeepCopy()
 		}
-		j.Proposed = s.said[j.ref()]
+		j.Proposed = s.statuses[j.ref()]
 		cluster.Jobs = append(cluster.Jobs, *j)
 	}
 	orders := Broker(s.policy, cluster)
 	s.check(orders)
-	if s.said = orders.Said; s.loses() {
-		s.said = nil
+	if s.statuses = orders.Statuses; s.loses() {
+		s.statuses = nil
 	}
 	for _, ref := range slices.SortedFunc(maps.Keys(orders.GiveWay), byName) {
 		s.giveWay(ref, orders.GiveWay[ref])
@@ -130,8 +129,8 @@ func (s *simulation) pass() {
 	for _, ref := range slices.SortedFunc(maps.Keys(orders.SaveAhead), byName) {
 		s.saveAhead(ref, orders.SaveAhead[ref].Name)
 	}
-	for _, ref := range slices.SortedFunc(maps.Keys(orders.Said), byName) {
-		s.write(ref, orders.Said[ref])
+	for _, ref := range slices.SortedFunc(maps.Keys(orders.Statuses), byName) {
+		s.write(ref, orders.Statuses[ref])
 	}
 	s.schedule(orders)
 }
@@ -146,7 +145,7 @@ func (s *simulation) job(name string) *Job {
 	return s.jobs[i]
 }
 
-// giveWay has a victim save and end.
+// giveWay makes a victim save and end.
 func (s *simulation) giveWay(ref preemption.Ref, order Order) {
 	s.t.Helper()
 	v := s.job(string(ref.UID))
@@ -155,9 +154,9 @@ func (s *simulation) giveWay(ref preemption.Ref, order Order) {
 	}
 	preemptor := s.job(order.For.Name)
 	if preemptor == nil || !Stands(preemptor.TrainingJob, order.Waiting, ref) {
-		s.t.Fatalf("%s gives way to %s, which does not wait for it", v.Name, order.For.Name)
+		s.t.Fatalf("%s yields to %s, which does not wait for it", v.Name, order.For.Name)
 	}
-	s.logf("%s gives way to %s (%s)", v.Name, order.For.Name, order.Mode)
+	s.logf("%s yields to %s (%s)", v.Name, order.For.Name, order.Mode)
 	s.asked[order.Waiting] = append(s.asked[order.Waiting], v.Name)
 	v.enterAt(v1alpha1.PhaseDraining, s.now)
 	takes := time.Duration(0)
@@ -174,7 +173,7 @@ func (s *simulation) giveWay(ref preemption.Ref, order Order) {
 	s.ends[v.Name] = end
 }
 
-// saveAhead has a gang save and train on.
+// saveAhead makes a gang save and continue to train.
 func (s *simulation) saveAhead(ref preemption.Ref, waiting string) {
 	s.t.Helper()
 	g, preemptor := s.job(string(ref.UID)), s.job(waiting)
@@ -190,34 +189,34 @@ func (s *simulation) saveAhead(ref preemption.Ref, waiting string) {
 	s.logf("%s saves ahead, since %s waits", g.Name, waiting)
 }
 
-// write what the status is to have, and hand over where it says so.
-func (s *simulation) write(ref preemption.Ref, said *v1alpha1.PreemptionStatus) {
+// write the status of a job, and hand the job over if the status has that phase.
+func (s *simulation) write(ref preemption.Ref, st *v1alpha1.PreemptionStatus) {
 	s.t.Helper()
 	j := s.job(string(ref.UID))
 	if s.losesWrites || s.loses() {
 		return
 	}
 	old := j.Status.Scheduling.Preemption
-	if said.Phase == v1alpha1.PreemptionHandedOver {
-		s.logf("%s is handed over (%s)", j.Name, said.Outcome)
+	if st.Phase == v1alpha1.PreemptionHandedOver {
+		s.logf("%s is handed over (%s)", j.Name, st.Outcome)
 		s.handed[ref] = true
 		j.Status.Attempt++
 		j.Status.Scheduling.WaitingClass, j.Status.Scheduling.Preemption = "", nil
 		return
 	}
-	if old != nil && old.Phase == said.Phase && old.Round == said.Round && old.VictimCount == said.VictimCount &&
-		old.Outcome == said.Outcome {
+	if old != nil && old.Phase == st.Phase && old.Round == st.Round && old.VictimCount == st.VictimCount &&
+		old.Outcome == st.Outcome {
 		return
 	}
-	j.Status.Scheduling.Preemption = said
+	j.Status.Scheduling.Preemption = st
 	var victims []string
-	for _, v := range said.Victims {
+	for _, v := range st.Victims {
 		victims = append(victims, fmt.Sprintf("%s %s %d", v.UID, v.Mode, v.EstimatedLossSeconds))
 	}
-	s.logf("%s: %s %s, round %d: %s", j.Name, said.Outcome, said.Phase, said.Round, strings.Join(victims, ", "))
+	s.logf("%s: %s %s, round %d: %s", j.Name, st.Outcome, st.Phase, st.Round, strings.Join(victims, ", "))
 }
 
-// schedule whoever finds room: by value, then in the order given.
+// schedule the gangs that fit: by value, then in the order given.
 func (s *simulation) schedule(orders Orders) {
 	s.t.Helper()
 	queued := slices.DeleteFunc(slices.Clone(s.jobs), func(j *Job) bool {
@@ -261,7 +260,7 @@ func (j *Job) enterAt(phase v1alpha1.Phase, at time.Time) {
 	j.Status.Transitions = []v1alpha1.Transition{{Time: metav1.NewTime(at), Phase: phase}}
 }
 
-// end those whose time has come.
+// end the gangs whose time is over.
 func (s *simulation) end() {
 	for _, j := range s.jobs {
 		at, ending := s.ends[j.Name]
@@ -273,7 +272,7 @@ func (s *simulation) end() {
 	}
 }
 
-// requeue a gang whose last pod has gone.
+// requeue a gang whose last pod has ended.
 func (s *simulation) requeue(j *Job) {
 	delete(s.ends, j.Name)
 	j.Pods, j.Status.Attempt = nil, j.Status.Attempt+1
@@ -281,7 +280,7 @@ func (s *simulation) requeue(j *Job) {
 	j.Status.Scheduling.Blocker = &v1alpha1.Blocker{Reason: v1alpha1.ReasonRoomReserved}
 }
 
-// failNode takes a node away for some time. The gang on it ends.
+// failNode removes a node for some time. The gang on it ends.
 func (s *simulation) failNode(name string, lasts time.Duration) {
 	s.down[name] = s.now.Add(lasts)
 	s.logf("node %s fails", name)
@@ -293,7 +292,6 @@ func (s *simulation) failNode(name string, lasts time.Duration) {
 	}
 }
 
-// tick is a second.
 func (s *simulation) tick() {
 	s.t.Helper()
 	s.pass()
@@ -345,31 +343,31 @@ func (s *simulation) check(orders Orders) {
 	s.t.Helper()
 	taken := map[preemption.Ref]preemption.Ref{}
 	for _, j := range s.jobs {
-		said := orders.Said[j.ref()]
-		if said == nil || !Outstanding(said.Phase) {
+		st := orders.Statuses[j.ref()]
+		if st == nil || !Outstanding(st.Phase) {
 			continue
 		}
-		if int(said.Round) > s.policy.MaxRounds {
-			s.t.Fatalf("%s is in round %d", j.Name, said.Round)
+		if int(st.Round) > s.policy.MaxRounds {
+			s.t.Fatalf("%s is in round %d", j.Name, st.Round)
 		}
-		if end := said.BlockedTime.Add(2 * j.Class.MaxDelay); said.Deadline.After(end) {
-			s.t.Fatalf("%s waits until %s, and was blocked at %s", j.Name, said.Deadline, said.BlockedTime)
+		if end := st.BlockedTime.Add(2 * j.Class.MaxDelay); st.Deadline.After(end) {
+			s.t.Fatalf("%s waits until %s, and was blocked at %s", j.Name, st.Deadline, st.BlockedTime)
 		}
 		if s.handed[j.ref()] {
 			s.t.Fatalf("%s was handed over, and has a plan", j.Name)
 		}
 		if before := s.written[j.ref()]; before != nil && Outstanding(before.Phase) &&
-			!before.Deadline.Equal(said.Deadline) {
-			s.t.Fatalf("the deadline of %s moves from %s to %s", j.Name, before.Deadline, said.Deadline)
+			!before.Deadline.Equal(st.Deadline) {
+			s.t.Fatalf("the deadline of %s moves from %s to %s", j.Name, before.Deadline, st.Deadline)
 		}
-		for i := range said.Victims {
-			ref := refOf(&said.Victims[i])
+		for i := range st.Victims {
+			ref := refOf(&st.Victims[i])
 			if other, twice := taken[ref]; twice {
-				s.t.Fatalf("%s makes room for %s and %s", ref.UID, other.UID, j.Name)
+				s.t.Fatalf("%s yields to %s and %s", ref.UID, other.UID, j.Name)
 			}
 			taken[ref] = j.ref()
 			if v := s.job(string(ref.UID)); v != nil && v.Value >= j.Value {
-				s.t.Fatalf("%s makes room for %s, which is worth no more", v.Name, j.Name)
+				s.t.Fatalf("%s yields to %s, which has no higher value", v.Name, j.Name)
 			}
 		}
 	}
@@ -378,7 +376,7 @@ func (s *simulation) check(orders Orders) {
 		if written == nil || !slices.ContainsFunc(written.Victims, func(v v1alpha1.PreemptionVictim) bool {
 			return refOf(&v) == ref
 		}) {
-			s.t.Fatalf("%s is to give way, and is not written down", ref.UID)
+			s.t.Fatalf("%s has an order and is not in a status", ref.UID)
 		}
 		v := s.job(string(ref.UID))
 		if v.Status.Attempt != ref.Attempt {
@@ -390,8 +388,8 @@ func (s *simulation) check(orders Orders) {
 	}
 }
 
-// gpuPod is what somebody else runs.
+// steal takes a node with a foreign pod.
 func (s *simulation) steal(name string) {
 	s.foreign[name] = 8
-	s.logf("somebody takes %s", name)
+	s.logf("a foreign pod takes %s", name)
 }

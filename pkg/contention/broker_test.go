@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
 
-// saves in so many seconds, and last did half an hour ago.
+// saves in so many seconds; the last save was half an hour ago.
 func saves(seconds int32) func(*Job) {
 	return func(j *Job) {
 		saved(30 * time.Minute)(j)
@@ -47,21 +47,21 @@ var brokerHistories = map[string]func(testing.TB) *simulation{
 		s := simulate(t, []string{"a"}, jobOf("low", 1, 1, runs(time.Hour, "a"), saves(10)),
 			urgentJob("urgent", 9, 1))
 		s.rests = true
-		s.until("there is room", s.planIs("urgent", v1alpha1.PreemptionPlacing))
+		s.until("capacity is free", s.planIs("urgent", v1alpha1.PreemptionPlacing))
 		s.rests = false
 		s.run(5)
 		return s
 	},
 	"quota-read-before": func(t testing.TB) *simulation {
-		// What the quota has left is what the gang was told before anybody ended.
+		// The quota's free amount is from before the victim ended.
 		s := simulate(t, []string{"a", "b"}, jobOf("low", 1, 1, runs(time.Hour, "a"), saves(10), queue("research")),
 			jobOf("soon", 1, 1, runs(time.Hour, "b"), finishesIn(100*time.Second), queue("research")),
 			urgentJob("urgent", 9, 2, lacksQuota("queues/research", "0"), blockedNow, queue("research")))
 		s.until("there is a plan", s.planIs("urgent", v1alpha1.PreemptionAsking))
-		s.until("the other has gone", func() bool { return s.job("low").Status.Phase == v1alpha1.PhaseQueued })
+		s.until("the victim is queued", func() bool { return s.job("low").Status.Phase == v1alpha1.PhaseQueued })
 		s.run(5)
 		s.rests = true
-		s.until("there is room", s.planIs("urgent", v1alpha1.PreemptionPlacing))
+		s.until("capacity is free", s.planIs("urgent", v1alpha1.PreemptionPlacing))
 		s.run(5)
 		s.rests = false
 		s.run(5)
@@ -71,7 +71,7 @@ var brokerHistories = map[string]func(testing.TB) *simulation{
 		s := simulate(t, []string{"a", "b"}, jobOf("first", 1, 1, runs(time.Hour, "a"), saves(5)),
 			jobOf("young", 1, 1, runs(time.Minute, "b"), saves(10)), urgentJob("urgent", 9, 1))
 		s.rests = true
-		s.until("there is room", s.planIs("urgent", v1alpha1.PreemptionPlacing))
+		s.until("capacity is free", s.planIs("urgent", v1alpha1.PreemptionPlacing))
 		s.rests = false
 		s.steal("a")
 		s.until("it runs", s.phaseIs("urgent", v1alpha1.PhaseRunning))
@@ -83,7 +83,7 @@ var brokerHistories = map[string]func(testing.TB) *simulation{
 			jobOf("third", 1, 1, runs(time.Hour, "c"), saves(15)), urgentJob("urgent", 9, 1))
 		for _, name := range []string{"a", "b"} {
 			s.rests = true
-			s.until("there is room", s.planIs("urgent", v1alpha1.PreemptionPlacing))
+			s.until("capacity is free", s.planIs("urgent", v1alpha1.PreemptionPlacing))
 			s.steal(name)
 			s.tick()
 			s.rests = false
@@ -98,7 +98,7 @@ var brokerHistories = map[string]func(testing.TB) *simulation{
 			jobOf("fourth", 1, 1, runs(time.Hour, "d"), saves(20)), urgentJob("urgent", 9, 1))
 		s.rests = true
 		for _, name := range []string{"a", "b", "c"} {
-			s.until("there is room", s.planIs("urgent", v1alpha1.PreemptionPlacing))
+			s.until("capacity is free", s.planIs("urgent", v1alpha1.PreemptionPlacing))
 			s.steal(name)
 			s.tick()
 			s.tick()
@@ -114,7 +114,7 @@ var brokerHistories = map[string]func(testing.TB) *simulation{
 		s.run(2)
 		return s
 	},
-	"nobody-can-be-asked": func(t testing.TB) *simulation {
+	"no-victim": func(t testing.TB) *simulation {
 		s := simulate(t, []string{"a"}, jobOf("peer", 9, 1, runs(time.Hour, "a"), saves(10)),
 			urgentJob("urgent", 9, 1))
 		s.run(7)
@@ -132,7 +132,7 @@ var brokerHistories = map[string]func(testing.TB) *simulation{
 		s := simulate(t, []string{"a"}, jobOf("low", 1, 1, runs(time.Hour, "a"), saves(10)),
 			urgentJob("urgent", 9, 1))
 		s.run(2)
-		s.mute["low"] = true // it was asked, and hears nothing
+		s.mute["low"] = true // it was stopped, and does not receive it
 		s.ends["low"] = s.ends["low"].Add(time.Hour)
 		if p := s.job("urgent").Status.Scheduling.Preemption; p != nil {
 			s.ends["low"] = p.Deadline.Time
@@ -144,7 +144,7 @@ var brokerHistories = map[string]func(testing.TB) *simulation{
 		s := simulate(t, []string{"a", "b"}, jobOf("first", 1, 1, runs(20*time.Minute, "a")),
 			jobOf("second", 2, 1, runs(time.Hour, "b"), saves(10)), urgentJob("urgent", 9, 1))
 		s.rests = true
-		s.until("there is room", s.planIs("urgent", v1alpha1.PreemptionPlacing))
+		s.until("capacity is free", s.planIs("urgent", v1alpha1.PreemptionPlacing))
 		s.drop("first")
 		s.rests = false
 		s.steal("a")
@@ -155,7 +155,7 @@ var brokerHistories = map[string]func(testing.TB) *simulation{
 		s := simulate(t, []string{"a", "b"}, jobOf("first", 1, 1, runs(20*time.Minute, "a")),
 			jobOf("second", 2, 1, runs(time.Hour, "b")), urgentJob("urgent", 9, 1))
 		s.rests = true
-		s.until("there is room", s.planIs("urgent", v1alpha1.PreemptionPlacing))
+		s.until("capacity is free", s.planIs("urgent", v1alpha1.PreemptionPlacing))
 		s.rests = false
 		s.failNode("a", time.Hour)
 		s.until("it runs", s.phaseIs("urgent", v1alpha1.PhaseRunning))
@@ -176,7 +176,7 @@ var brokerHistories = map[string]func(testing.TB) *simulation{
 		s := simulate(t, []string{"a", "b"}, jobOf("slow", 1, 1, runs(time.Hour, "a"), saves(30)),
 			jobOf("fast", 1, 1, runs(time.Hour, "b"), saves(10)), urgentJob("urgent", 9, 1))
 		s.run(2)
-		s.drop("fast") // of the two the cheaper
+		s.drop("fast") // the cheaper one
 		s.until("it runs", s.phaseIs("urgent", v1alpha1.PhaseRunning))
 		return s
 	},
@@ -208,7 +208,7 @@ var brokerHistories = map[string]func(testing.TB) *simulation{
 		})
 		return s
 	},
-	"somebody-ends-anyway": func(t testing.TB) *simulation {
+	"other-gang-ends": func(t testing.TB) *simulation {
 		s := simulate(t, []string{"a", "b"}, jobOf("suspended", 1, 1, runs(time.Hour, "a")),
 			jobOf("low", 1, 1, runs(time.Hour, "b"), saves(10)), urgentJob("urgent", 9, 1))
 		s.job("suspended").enterAt(v1alpha1.PhaseDraining, s.now)
@@ -263,7 +263,7 @@ func TestBrokerHistories(t *testing.T) {
 	}
 }
 
-// compareHistory with the one that is written down.
+// compareHistory with the golden file.
 func compareHistory(t *testing.T, folder, name, got string) {
 	t.Helper()
 	golden := filepath.Join("testdata", folder, name+".txt")
@@ -278,30 +278,29 @@ func compareHistory(t *testing.T, folder, name, got string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("it went another way (-want +got):\n%s", diff)
+		t.Errorf("the history differs (-want +got):\n%s", diff)
 	}
 }
 
-// TestProposalStays: prices change, and another pass would choose other victims, but the job's reconcile may
-// be about to write down what the one before has proposed; and a victim that two statuses name is the first
-// one's.
+// TestProposalStays: after prices change, another pass would choose other victims. But the job's reconcile
+// may be about to write the previous proposal. A victim in two statuses belongs to the first one.
 func TestProposalStays(t *testing.T) {
 	a, b := jobOf("a", 1, 1, runs(time.Hour, "a"), saves(10)), jobOf("b", 1, 1, runs(time.Hour, "b"), saves(30))
 	urgent := urgentJob("urgent", 9, 1)
 	cluster := func() Cluster { return Cluster{Now: now, State: full("a", "b"), Jobs: []Job{a, b, urgent}} }
-	a.Heard, b.Heard = now, now
-	first := Broker(brokerPolicy, cluster()).Said[urgent.ref()]
-	a.Status.Checkpoint.SaveSeconds = 40 // now the dearer one
+	a.Reported, b.Reported = now, now
+	first := Broker(brokerPolicy, cluster()).Statuses[urgent.ref()]
+	a.Status.Checkpoint.SaveSeconds = 40 // now the more expensive one
 	urgent.Proposed = first
-	if diff := cmp.Diff(first, Broker(brokerPolicy, cluster()).Said[urgent.ref()]); diff != "" {
+	if diff := cmp.Diff(first, Broker(brokerPolicy, cluster()).Statuses[urgent.ref()]); diff != "" {
 		t.Errorf("the proposal has changed (-first +second):\n%s", diff)
 	}
 	other := urgentJob("other", 9, 1)
 	urgent.Status.Scheduling.Preemption, other.Status.Scheduling.Preemption = first, first.DeepCopy()
 	orders := Broker(brokerPolicy, Cluster{Now: now, State: full("a", "b"), Jobs: []Job{a, b, urgent, other}})
 	got := map[types.UID]int{}
-	for _, said := range orders.Said {
-		for _, v := range said.Victims {
+	for _, st := range orders.Statuses {
+		for _, v := range st.Victims {
 			got[v.UID]++
 		}
 	}
@@ -310,7 +309,7 @@ func TestProposalStays(t *testing.T) {
 	}
 }
 
-// TestGiveBack: a quota has more left than a blocker says by what victims hold no longer, and by no more.
+// TestGiveBack: a quota gets back exactly what its victims no longer hold.
 func TestGiveBack(t *testing.T) {
 	ending := func(j *Job) { j.enter(v1alpha1.PhaseDraining, 0) }
 	oneLeft := func(j *Job) { j.Pods = j.Pods[:1] }
@@ -325,7 +324,7 @@ func TestGiveBack(t *testing.T) {
 		"a rank is left": {
 			jobOf("low", 1, 2, runs(time.Hour, "a", "b"), ending, oneLeft), scheduler.Amounts{gpu: 12},
 		},
-		"it is gone": {jobOf("low", 1, 2, enters(v1alpha1.PhaseQueued)), scheduler.Amounts{gpu: 20}},
+		"it has ended": {jobOf("low", 1, 2, enters(v1alpha1.PhaseQueued)), scheduler.Amounts{gpu: 20}},
 	} {
 		urgent := urgentJob("urgent", 9, 2)
 		urgent.Status.Scheduling.Preemption = &v1alpha1.PreemptionStatus{

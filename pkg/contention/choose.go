@@ -13,41 +13,41 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// Considered is how many gangs that wait are looked at in one pass: those of the highest priority, of these
-// the oldest. The others are said to be behind them.
+// Considered is the largest number of waiting gangs for which one pass searches victims: highest priority
+// first, then oldest. The others get the outcome Busy.
 const Considered = 64
 
-// Cluster is what a choice depends on.
+// Cluster is the input of a pass.
 type Cluster struct {
 	Now time.Time
-	// State must be Complete. Where it is Partial, nodes may have less free than it says.
+	// State must be Complete. Where it is Partial, nodes may have less free than it reports.
 	State scheduler.ClusterState
-	// Jobs of which HoldsNodes or Waits is true; others are not looked at.
+	// Jobs for which HoldsNodes or Waits is true. Other jobs are ignored.
 	Jobs []Job
-	// GPUs are the resources that count as such.
+	// GPUs are the resources that count as GPUs.
 	GPUs framework.GPUs
-	// Recovered receives the panic of a step that concerns one job; the pass continues with the others. nil:
-	// panics are not recovered.
+	// Recovered receives the panic of a step for one job; the pass continues with the other jobs. nil: panics
+	// are not recovered.
 	Recovered func(*v1alpha1.TrainingJob, *panics.Panic)
 }
 
-// Choose says of every gang that lacks room who would make some. The statuses have no ObservedTime.
+// Choose returns the preemption status of every gang that lacks capacity, without ObservedTime.
 func Choose(p preemption.Policy, c Cluster) map[preemption.Ref]*v1alpha1.PreemptionStatus {
 	r := newRound(p, c, Waits)
-	said := map[preemption.Ref]*v1alpha1.PreemptionStatus{}
+	statuses := map[preemption.Ref]*v1alpha1.PreemptionStatus{}
 	for _, j := range r.waiting {
 		r.guard(j, func() {
 			choice := r.choose(j)
 			if choice.Outcome == preemption.Planned {
 				r.plans = append(r.plans, choice.Plan)
 			}
-			said[j.ref()] = r.say(j, choice)
+			statuses[j.ref()] = r.statusOf(j, choice)
 		})
 	}
-	return said
+	return statuses
 }
 
-// round of choices, each from what the ones before have left.
+// round of choices. Each choice uses what the earlier ones left.
 type round struct {
 	policy  preemption.Policy
 	gpus    framework.GPUs
@@ -57,8 +57,8 @@ type round struct {
 	holders []holder
 	waiting []*Job
 	plans   []preemption.Plan
-	// looked counts the gangs for which somebody was looked for.
-	looked int
+	// examined counts the gangs for which the round searched victims.
+	examined int
 	// recovered is Cluster.Recovered.
 	recovered func(*v1alpha1.TrainingJob, *panics.Panic)
 }
@@ -67,11 +67,11 @@ type round struct {
 type holder struct {
 	job  *Job
 	gang preemption.Running
-	// contender is the job as its scheduler's backend judges it.
+	// contender is the job as its scheduler's backend sees it.
 	contender scheduler.Contender
 }
 
-// holderOf returns the holder of an attempt of a gang; nil where that attempt holds nodes no longer.
+// holderOf returns the holder of an attempt of a gang, or nil if the attempt holds no nodes.
 func (r *round) holderOf(ref preemption.Ref) *holder {
 	i := slices.IndexFunc(r.holders, func(h holder) bool { return h.gang.Ref == ref })
 	if i < 0 {
@@ -95,7 +95,7 @@ func newRound(p preemption.Policy, c Cluster, waits func(*v1alpha1.TrainingJob) 
 			}
 		})
 	}
-	// As the planner serves them; it is asked about one at a time, since victims depend on the preemptor.
+	// The planner's order. Each gang gets its own snapshot, since the victims depend on the preemptor.
 	slices.SortFunc(r.waiting, func(a, b *Job) int {
 		return cmp.Or(cmp.Compare(b.Value, a.Value),
 			a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.UID, b.UID))
@@ -115,32 +115,32 @@ func nodesOf(state scheduler.ClusterState) []preemption.Node {
 	return nodes
 }
 
-// notPlanned: nobody was looked for.
+// notPlanned: the operator did not search victims.
 const notPlanned = preemption.Outcome(v1alpha1.PreemptionNotPlanned)
 
-// choose for one gang.
+// choose victims for one gang.
 func (r *round) choose(j *Job) preemption.Choice {
 	backend := scheduler.Of(j.Backend).Preemptor
 	quota, known := quotaOf(j)
 	switch {
 	case backend == nil || !known:
 		return preemption.Choice{For: j.ref(), Outcome: notPlanned}
-	case r.looked == Considered || len(r.plans) >= r.policy.MaxPlans:
+	case r.examined == Considered || len(r.plans) >= r.policy.MaxPlans:
 		return preemption.Choice{For: j.ref(), Outcome: preemption.Busy}
 	}
-	r.looked++
+	r.examined++
 	snapshot := r.snapshotFor(j, backend, quota)
 	choice := r.policy.Choose(snapshot)[0]
 	if choice.Outcome == preemption.Fits && len(r.plans) > 0 {
 		snapshot.Plans = nil
 		if r.policy.Choose(snapshot)[0].Outcome != preemption.Fits {
-			choice.Outcome = preemption.Busy // it fits into what others' victims would leave, and have not left
+			choice.Outcome = preemption.Busy // it fits only after the victims of other plans have left
 		}
 	}
 	return choice
 }
 
-// snapshotFor a preemptor, and the quota that it waits for.
+// snapshotFor returns the snapshot for a preemptor and the quota that it waits for.
 func (r *round) snapshotFor(j *Job, backend scheduler.Preemptor, quota *quota) preemption.Snapshot {
 	waiting, nodes := waitingGang(j, r.state), r.nodes
 	if quota != nil {
@@ -153,7 +153,7 @@ func (r *round) snapshotFor(j *Job, backend scheduler.Preemptor, quota *quota) p
 	}
 }
 
-// runningFor are the gangs that run as they concern a preemptor, and the quota that it waits for.
+// runningFor returns the running gangs as a preemptor and its quota see them.
 func (r *round) runningFor(j *Job, backend scheduler.Preemptor, quota *quota) []preemption.Running {
 	running, preemptor := make([]preemption.Running, 0, len(r.holders)), j.contender()
 	for _, h := range r.holders {

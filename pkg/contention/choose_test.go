@@ -13,9 +13,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// said of a job in one line: the outcome, and each victim with its mode, its loss in seconds and its
+// summaryOf a status in one line: the outcome, and each victim with its mode, its loss in seconds and its
 // GPU-seconds.
-func said(st *v1alpha1.PreemptionStatus) string {
+func summaryOf(st *v1alpha1.PreemptionStatus) string {
 	if st == nil {
 		return "nothing"
 	}
@@ -55,7 +55,7 @@ func TestChoose(t *testing.T) {
 			}, map[string]string{"urgent": "Planned reports Save 140 s 1120"},
 		},
 		"only of lower value": {
-			"nobody makes room for an equal", full("a"), []Job{
+			"a gang of equal value does not yield", full("a"), []Job{
 				jobOf("peer", 9, 1, runs(time.Hour, "a")), jobOf("urgent", 9, 1, lacksNodes),
 			}, map[string]string{"urgent": "NoCover"},
 		},
@@ -72,7 +72,7 @@ func TestChoose(t *testing.T) {
 			}, map[string]string{"urgent": "OnlyProtected"},
 		},
 		"a young one after all": {
-			"nobody else makes room, and the preemptor has been queued for a minute", full("a"), []Job{
+			"there are no other victims, and the preemptor has been queued for a minute", full("a"), []Job{
 				jobOf("young", 1, 1, runs(time.Minute, "a")), jobOf("urgent", 9, 1, lacksNodes),
 			}, map[string]string{"urgent": "Planned young Kill 180 s 1440"},
 		},
@@ -119,13 +119,13 @@ func TestChoose(t *testing.T) {
 				jobOf("urgent", 9, 1, lacksNodes),
 			}, map[string]string{"urgent": "Planned saver NextCheckpoint 130 s 1040"},
 		},
-		"nobody who ends": {
-			"its room comes anyway", full("a"), []Job{
+		"ending gang": {
+			"its capacity becomes free anyway", full("a"), []Job{
 				jobOf("ending", 1, 1, runs(time.Hour, "a"), gone(v1alpha1.PhaseDraining)),
 				jobOf("urgent", 9, 1, lacksNodes),
 			}, map[string]string{"urgent": "NoCover"},
 		},
-		"nobody twice": {
+		"a victim only once": {
 			"the first of two has the only victim", full("a"), []Job{
 				jobOf("low", 1, 1, runs(time.Hour, "a")),
 				jobOf("second", 9, 1, lacksNodes), jobOf("first", 10, 1, lacksNodes),
@@ -145,12 +145,12 @@ func TestChoose(t *testing.T) {
 			}, map[string]string{"urgent": "NotPlanned"},
 		},
 		"another reason": {
-			"who waits behind others lacks no room", full("a"), []Job{
+			"a gang behind others does not lack capacity", full("a"), []Job{
 				jobOf("low", 1, 1, runs(time.Hour, "a")),
 				jobOf("behind", 9, 1, waits(time.Minute, v1alpha1.ReasonWaitingBehind)),
 			}, map[string]string{},
 		},
-		"a quota beside room": {
+		"a quota and nodes": {
 			"node b is free, and research has 4 GPUs left: the cheaper job elsewhere gives none of them back",
 			scheduler.ClusterState{Complete: true, Nodes: []scheduler.Node{node("a", 8), node("b", 0), node("c", 8)}},
 			[]Job{
@@ -195,7 +195,7 @@ func TestChoose(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := map[string]string{}
 			for ref, st := range Choose(policy, Cluster{Now: now, State: tc.state, Jobs: tc.jobs}) {
-				got[string(ref.UID)] = said(st)
+				got[string(ref.UID)] = summaryOf(st)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
@@ -204,7 +204,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestManyWait: a pass looks at so many gangs and no more, and the rest is told that others come first.
+// TestManyWait: a pass examines a limited number of gangs, and the others are Busy.
 func TestManyWait(t *testing.T) {
 	jobs := []Job{jobOf("peer", 9, 1, runs(time.Hour, "a"))}
 	for i := range 2 * Considered {
@@ -240,7 +240,7 @@ func TestManyVictims(t *testing.T) {
 	}
 }
 
-// TestVocabulary: every word of the planner's is one of the API's, with the same letters.
+// TestVocabulary: the planner and the API spell outcomes, phases and modes alike.
 func TestVocabulary(t *testing.T) {
 	for planners, apis := range map[string]string{
 		string(preemption.Planned):        string(v1alpha1.PreemptionPlanned),
@@ -255,7 +255,7 @@ func TestVocabulary(t *testing.T) {
 		string(preemption.Kill):           string(v1alpha1.PreemptionKill),
 	} {
 		if planners != apis || strings.TrimSpace(apis) == "" {
-			t.Errorf("the planner says %q, and the API %q", planners, apis)
+			t.Errorf("the planner has %q, the API has %q", planners, apis)
 		}
 	}
 }

@@ -11,21 +11,20 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// Class is what a priority class says of the room that its gangs are made, and make.
+// Class holds the preemption settings of a priority class.
 type Class struct {
-	// WaitingClass of ranks for which others make room; empty: nobody is asked for them.
+	// WaitingClass of ranks for which the operator plans preemption; empty: it does not.
 	WaitingClass string
-	// MaxDelay is the longest that a gang may be made to wait for others' saves, MinRun how long one runs before
-	// it makes room, if others can.
+	// MaxDelay is the longest that a gang waits until victims have saved. MinRun is how long a gang runs
+	// before it yields while there are other victims.
 	MaxDelay, MinRun time.Duration
 }
 
-// mostSeconds of an annotation: a day.
-const mostSeconds = 86400
+// maxSeconds of an annotation: a day.
+const maxSeconds = 86400
 
-// ClassOf reads the annotations of a priority class; what it does not say is as in defaults. What is not
-// valid is as if it were not there, and nobody is asked for gangs of a class of which anything is not:
-// problem then says why.
+// ClassOf reads the annotations of a priority class. Missing and invalid ones have the value in defaults. A
+// class with an invalid annotation gets no WaitingClass, and problem is the reason.
 func ClassOf(
 	name string, classes func(name string) (schedulingv1.PriorityClass, bool), defaults Class,
 ) (c Class, problem string) {
@@ -34,19 +33,19 @@ func ClassOf(
 		return defaults, ""
 	}
 	c = defaults
-	for _, said := range []struct {
+	for _, setting := range []struct {
 		annotation string
 		to         *time.Duration
 	}{{v1alpha1.AnnotationMaxDelay, &c.MaxDelay}, {v1alpha1.AnnotationMinRun, &c.MinRun}} {
-		value, set := class.Annotations[said.annotation]
+		value, set := class.Annotations[setting.annotation]
 		seconds, err := strconv.Atoi(value)
 		switch {
 		case !set:
-		case err != nil || seconds < 1 || seconds > mostSeconds:
-			problem = fmt.Sprintf("annotation %s of priority class %s must be a number from 1 to %d, and is %q",
-				said.annotation, name, mostSeconds, value)
+		case err != nil || seconds < 1 || seconds > maxSeconds:
+			problem = fmt.Sprintf("annotation %s of priority class %s must be a number from 1 to %d, not %q",
+				setting.annotation, name, maxSeconds, value)
 		default:
-			*said.to = time.Duration(seconds) * time.Second
+			*setting.to = time.Duration(seconds) * time.Second
 		}
 	}
 	waiting := class.Annotations[v1alpha1.AnnotationWaitingClass]
@@ -62,19 +61,19 @@ func ClassOf(
 	return c, problem
 }
 
-// unusable says why a class is no waiting class of another; empty: it is one.
+// unusable returns why a class is not a waiting class of another; empty: it is one.
 func unusable(
 	name string, of schedulingv1.PriorityClass, classes func(name string) (schedulingv1.PriorityClass, bool),
 ) string {
 	waiting, known := classes(name)
-	says := fmt.Sprintf("priority class %s names %s as its waiting class, which ", of.Name, name)
+	prefix := fmt.Sprintf("priority class %s names %s as its waiting class, which ", of.Name, name)
 	switch policy := waiting.PreemptionPolicy; {
 	case !known:
-		return says + "does not exist"
+		return prefix + "does not exist"
 	case waiting.Value != of.Value:
-		return says + fmt.Sprintf("has value %d, and not its own, %d", waiting.Value, of.Value)
+		return prefix + fmt.Sprintf("has value %d, not %d", waiting.Value, of.Value)
 	case policy == nil || *policy != corev1.PreemptNever:
-		return says + "does not have preemptionPolicy Never"
+		return prefix + "does not have preemptionPolicy Never"
 	}
 	return ""
 }

@@ -31,27 +31,27 @@ func TestClassOf(t *testing.T) {
 		want        Class
 		problem     string
 	}{
-		"nothing": {"it asks for nothing", nil, nil, defaults, ""},
-		"all": {"whatever it says holds", map[string]string{
+		"nothing": {"it has no annotation", nil, nil, defaults, ""},
+		"all": {"all annotations apply", map[string]string{
 			v1alpha1.AnnotationWaitingClass: "waits", v1alpha1.AnnotationMaxDelay: "30",
 			v1alpha1.AnnotationMinRun: "900",
 		}, map[string]schedulingv1.PriorityClass{"waits": waits(9, &never)},
 			Class{WaitingClass: "waits", MaxDelay: 30 * time.Second, MinRun: 15 * time.Minute}, ""},
-		"without a waiting class": {"the run of its gangs is guarded all the same",
+		"without a waiting class": {"its minimum run still applies",
 			map[string]string{v1alpha1.AnnotationMinRun: "900"}, nil,
 			Class{MaxDelay: time.Minute, MinRun: 15 * time.Minute}, ""},
 		"none of that name": {"it does not exist", names, nil, defaults,
 			"names waits as its waiting class, which does not exist"},
-		"of another value": {"it would change who comes first", names,
+		"of another value": {"it would change the order", names,
 			map[string]schedulingv1.PriorityClass{"waits": waits(8, &never)}, defaults,
-			"has value 8, and not its own, 9"},
+			"has value 8, not 9"},
 		"that preempts": {"the scheduler would not wait", names,
 			map[string]schedulingv1.PriorityClass{"waits": waits(9, &lower)}, defaults,
 			"does not have preemptionPolicy Never"},
 		"that does not say": {"it preempts by default", names,
 			map[string]schedulingv1.PriorityClass{"waits": waits(9, nil)}, defaults,
 			"does not have preemptionPolicy Never"},
-		"no number": {"nobody is asked for a class of which anything is wrong",
+		"no number": {"one invalid annotation disables the waiting class",
 			with(v1alpha1.AnnotationMaxDelay, "2m"),
 			map[string]schedulingv1.PriorityClass{"waits": waits(9, &never)}, defaults, notSeconds},
 		"no time": {"a victim could not save", with(v1alpha1.AnnotationMaxDelay, "0"),
@@ -81,6 +81,6 @@ func TestClassOf(t *testing.T) {
 	if got, problem := ClassOf("gone", func(string) (schedulingv1.PriorityClass, bool) {
 		return schedulingv1.PriorityClass{}, false
 	}, defaults); got != defaults || problem != "" {
-		t.Errorf("a class that is not known is %+v, %q", got, problem)
+		t.Errorf("an unknown class is %+v, %q", got, problem)
 	}
 }

@@ -19,7 +19,7 @@ import (
 
 const gpu = corev1.ResourceName("nvidia.com/gpu")
 
-// now of all tests.
+// now is the time of all tests.
 var now = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 
 var policy = preemption.Policy{
@@ -40,7 +40,7 @@ func backendOf(name v1alpha1.SchedulerName) scheduler.Backend {
 	return native.New(native.Options{})
 }
 
-// jobOf namespace team-a, of Volcano, with ranks of 8 GPUs each. It was made an hour ago.
+// jobOf returns a job of namespace team-a on Volcano with ranks of 8 GPUs each, created an hour ago.
 func jobOf(name string, value, ranks int32, edit ...func(*Job)) Job {
 	j := Job{Value: value, TrainingJob: &v1alpha1.TrainingJob{
 		ObjectMeta: metav1.ObjectMeta{
@@ -65,7 +65,7 @@ func jobOf(name string, value, ranks int32, edit ...func(*Job)) Job {
 	return j
 }
 
-// runs on nodes, one rank on each, for so long.
+// runs starts the gang on nodes, one rank on each, the given time ago.
 func runs(since time.Duration, nodes ...string) func(*Job) {
 	return func(j *Job) {
 		j.enter(v1alpha1.PhaseRunning, since)
@@ -81,7 +81,7 @@ func runs(since time.Duration, nodes ...string) func(*Job) {
 	}
 }
 
-// waits for a reason, for so long.
+// waits queues the gang for a reason since the given time.
 func waits(since time.Duration, reason string) func(*Job) {
 	return func(j *Job) {
 		j.enter(v1alpha1.PhaseQueued, since)
@@ -91,7 +91,7 @@ func waits(since time.Duration, reason string) func(*Job) {
 
 func lacksNodes(j *Job) { waits(10*time.Minute, v1alpha1.ReasonInsufficientResources)(j) }
 
-// lacksQuota of which so many GPUs are left.
+// lacksQuota has the gang wait for a quota with so many free GPUs.
 func lacksQuota(object, free string) func(*Job) {
 	return func(j *Job) {
 		waits(10*time.Minute, v1alpha1.ReasonQuotaExceeded)(j)
@@ -107,7 +107,7 @@ func (j *Job) enter(phase v1alpha1.Phase, since time.Duration) {
 	j.Status.Transitions = []v1alpha1.Transition{{Time: ago(since), Phase: phase}}
 }
 
-// saved so long ago, in 20 s. Its reports are heard.
+// saved reports a checkpoint of the given age that took 20 s.
 func saved(since time.Duration) func(*Job) {
 	return func(j *Job) {
 		at := ago(since)
@@ -118,7 +118,7 @@ func saved(since time.Duration) func(*Job) {
 	}
 }
 
-func reports(j *Job) { j.Heard = now.Add(-5 * time.Second) }
+func reports(j *Job) { j.Reported = now.Add(-5 * time.Second) }
 
 func in(namespace string) func(*Job) { return func(j *Job) { j.Namespace = namespace } }
 
@@ -130,7 +130,7 @@ func of(name v1alpha1.SchedulerName) func(*Job) {
 	return func(j *Job) { j.Status.Scheduling.Scheduler = name }
 }
 
-// full nodes of 8 GPUs.
+// full returns nodes whose 8 GPUs are all in use.
 func full(names ...string) scheduler.ClusterState {
 	state := scheduler.ClusterState{Complete: true}
 	for _, name := range names {

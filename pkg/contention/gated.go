@@ -11,57 +11,58 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// Gangs whose scheduler decides by quotas whom it ends, as Kueue does. Quotas, cohorts and borrowing stay its
-// own; of those that it might end equally well the operator knows the cheapest. So the gang's gate is closed
-// until the scheduler says that it would preempt; then those that it would end before the cheapest ones are
-// marked as spared, and the gate is opened. The victims save as any gang does that the scheduler ends.
+// Gangs whose scheduler chooses victims by quotas, as Kueue does. The scheduler keeps control of quotas,
+// cohorts and borrowing. The operator knows which of several equal victims is the cheapest. It keeps the
+// gang's gate closed until the scheduler reports that it would preempt. Then it marks the gangs that the
+// scheduler would preempt before the cheapest ones as spared, and opens the gate. Victims save as they do in
+// any preemption by the scheduler.
 
-// mostContenders are looked at for one gang: those that its scheduler would end first. It bounds how many
-// have to be marked.
-const mostContenders = 32
+// maxContenders bounds the possible victims that are compared for one gang, and the gangs to mark. The ones
+// that the scheduler would preempt first are taken.
+const maxContenders = 32
 
-// gated reports whether a gang's scheduler waits for the operator before it ends others for it.
+// gated reports whether a gang's scheduler waits for the operator before it preempts for the gang.
 func (j *Job) gated() bool { return j.Status.Scheduling != nil && j.Status.Scheduling.PreemptionGate }
 
-// contests decides for the gangs behind a gate, those that come first in each queue.
+// contests plans for gangs behind a gate, one gang per queue at a time.
 type contests struct {
 	*broker
-	// taken are the queues of which a gang has its turn.
+	// taken are the queues whose turn is taken in this pass.
 	taken map[string]bool
 }
 
-// advance says what becomes of a gang behind its gate; nil: nothing is to be said.
+// advance returns the new status of a gang behind its gate; nil: it does not change.
 func (c *contests) advance(j *Job) *v1alpha1.PreemptionStatus {
 	written := j.Status.Scheduling.Preemption
 	switch {
 	case written != nil && written.Phase == v1alpha1.PreemptionHandedOver, j.Contest == nil:
 		return nil
 	case !gateable(j):
-		return c.pass(j, notPlanned)
+		return c.handBack(j, notPlanned)
 	}
 	if plan, ok := c.planOf(j); ok {
 		c.taken[j.Contest.Queue] = true
-		return c.carryOn(j, plan)
+		return c.advancePlan(j, plan)
 	}
 	switch waited := c.now.Sub(j.Contest.GateSince.Time); {
-	case j.Contest.Gate == scheduler.GateIgnored && waited >= sure:
-		return c.pass(j, ignored)
+	case j.Contest.Gate == scheduler.GateIgnored && waited >= handOverDelay:
+		return c.handBack(j, ignored)
 	case j.Contest.Gate == scheduler.GateBlocks:
 		return c.decide(j, waited)
 	}
 	return nil
 }
 
-// ignored: the scheduler takes no notice of gates.
+// ignored: the scheduler ignores gates.
 const ignored = preemption.Outcome(v1alpha1.PreemptionGateIgnored)
 
-// gateable reports whether the operator may have the scheduler wait for a gang, by what its class says now.
+// gateable reports whether the current priority class lets the operator hold the gang behind a gate.
 func gateable(j *Job) bool {
 	return scheduler.Of(j.Backend).QuotaSystem != nil && j.Class.WaitingClass != ""
 }
 
-// planOf a gang: what its status holds, or is about to. One whose victims are not the same gangs any more is
-// none, until the gate is open.
+// planOf returns the plan that a gang's status, or the proposal for it, has. Before the gate is open, a plan
+// whose victims have changed is dropped.
 func (c *contests) planOf(j *Job) (preemption.Plan, bool) {
 	plan, ok := planOf(j)
 	if !ok {
@@ -77,30 +78,31 @@ func (c *contests) planOf(j *Job) (preemption.Plan, bool) {
 	return plan, ok
 }
 
-// decide who is to make room for a gang for which its scheduler would preempt.
+// decide which gangs yield to a gang for which its scheduler would preempt.
 func (c *contests) decide(j *Job, waited time.Duration) *v1alpha1.PreemptionStatus {
 	snapshot := c.snapshot(j)
 	switch {
-	case waited >= snapshot.Waiting[0].MaxDelay: // it waits for nobody else
-		return c.pass(j, preemption.Busy)
+	case waited >= snapshot.Waiting[0].MaxDelay:
+		return c.handBack(j, preemption.Busy)
 	case c.taken[j.Contest.Queue]:
-		return c.sayBlocked(j, preemption.Busy)
+		return c.blockedStatus(j, preemption.Busy)
 	}
 	c.taken[j.Contest.Queue] = true
 	choice := c.policy.Choose(snapshot)[0]
 	switch {
 	case choice.Outcome != preemption.Fits && snapshot.FitsSoon(&snapshot.Waiting[0]):
-		return c.sayBlocked(j, preemption.Busy) // some are ending already
+		return c.blockedStatus(j, preemption.Busy) // others are ending
 	case choice.Outcome == preemption.Planned && len(choice.Plan.Victims) <= maxVictims:
-		return c.sayPlan(j, asked(choice.Plan))
-	case choice.Outcome == preemption.OnlyProtected, choice.Outcome == preemption.Patience, waited < sure:
-		return c.sayBlocked(j, choice.Outcome)
+		return c.planStatus(j, withoutTimes(choice.Plan))
+	case choice.Outcome == preemption.OnlyProtected, choice.Outcome == preemption.Patience,
+		waited < handOverDelay:
+		return c.blockedStatus(j, choice.Outcome)
 	}
-	return c.pass(j, choice.Outcome) // the scheduler knows better: it may borrow, or reclaim from others
+	return c.handBack(j, choice.Outcome) // the scheduler may borrow or reclaim
 }
 
-// asked by their scheduler, when it ends them: no time is set for anybody.
-func asked(plan preemption.Plan) preemption.Plan {
+// withoutTimes clears the times of a plan, since the scheduler decides when its victims end.
+func withoutTimes(plan preemption.Plan) preemption.Plan {
 	for i := range plan.Victims {
 		plan.Victims[i].Ask = time.Time{}
 	}
@@ -108,8 +110,8 @@ func asked(plan preemption.Plan) preemption.Plan {
 	return plan
 }
 
-// carryOn a plan that is written down: mark those to be spared, open the gate, and leave it to the scheduler.
-func (c *contests) carryOn(j *Job, plan preemption.Plan) *v1alpha1.PreemptionStatus {
+// advancePlan marks the gangs to spare, opens the gate, and waits for the scheduler.
+func (c *contests) advancePlan(j *Job, plan preemption.Plan) *v1alpha1.PreemptionStatus {
 	elapsed := c.now.Sub(plan.Since)
 	enter := func(phase preemption.Phase) {
 		plan.Phase, plan.Since = phase, c.now
@@ -117,11 +119,11 @@ func (c *contests) carryOn(j *Job, plan preemption.Plan) *v1alpha1.PreemptionSta
 	switch plan.Phase {
 	case preemption.Asking:
 		if _, written := planOf(j); !written {
-			break // nobody acts on it before
+			break // not before the plan is written
 		}
 		spared := c.spared(j, &plan)
 		marked := !slices.ContainsFunc(spared, func(h *holder) bool { return !h.job.Contest.Spared })
-		if c.orders.spare(spared); marked || elapsed >= sure {
+		if c.orders.spare(spared); marked || elapsed >= handOverDelay {
 			enter(preemption.Releasing)
 		}
 	case preemption.Releasing:
@@ -132,24 +134,24 @@ func (c *contests) carryOn(j *Job, plan preemption.Plan) *v1alpha1.PreemptionSta
 		switch {
 		case left < len(plan.Victims) && !preempted:
 			enter(preemption.Placing)
-		case preempted: // it is decided who goes
+		case preempted: // the scheduler has chosen
 		case elapsed >= c.policy.Placing:
-			return c.pass(j, preemption.Planned)
+			return c.handBack(j, preemption.Planned)
 		default:
 			c.orders.spare(c.spared(j, &plan))
 		}
 	case preemption.Placing:
 		if c.preempted(j) {
-			enter(preemption.Releasing) // others go as well
+			enter(preemption.Releasing) // others end as well
 		} else if elapsed >= c.policy.Placing {
-			return c.pass(j, preemption.Planned)
+			return c.handBack(j, preemption.Planned)
 		}
 	}
-	return c.sayPlan(j, plan)
+	return c.planStatus(j, plan)
 }
 
-// spared are the gangs that the scheduler would end before some victim of a plan, though they are of the same
-// value. It ends those of a lower value first in any case, and takes back what is not needed.
+// spared returns the gangs of the same value that the scheduler would preempt before some victim of a plan.
+// It preempts those of a lower value first in any case, and gives back what it does not need.
 func (c *contests) spared(j *Job, plan *preemption.Plan) []*holder {
 	all, last := c.contenders(j), -1
 	for i, h := range all {
@@ -166,12 +168,12 @@ func (c *contests) spared(j *Job, plan *preemption.Plan) []*holder {
 	return spared
 }
 
-// preempted reports whether the scheduler is ending anybody of the gang's queue.
+// preempted reports whether the scheduler is preempting a gang of the gang's queue.
 func (c *contests) preempted(j *Job) bool {
 	return slices.ContainsFunc(c.contenders(j), func(h *holder) bool { return h.job.Contest.Preempted })
 }
 
-// overrules reports whether the scheduler ends others than those that a plan has, and none of these.
+// overrules reports whether the scheduler preempts gangs outside of a plan, and none of the plan.
 func (c *contests) overrules(j *Job, plan *preemption.Plan) bool {
 	others := false
 	for _, h := range c.contenders(j) {
@@ -196,8 +198,8 @@ func (c *contests) left(plan *preemption.Plan) int {
 	return n
 }
 
-// contenders are the gangs of the queue that hold quota and are worth less than a gang, in the order in which
-// the scheduler would end them: the lowest value first, of these the youngest (Kueue's
+// contenders returns the gangs of the queue that hold quota and have a lower value, in the order in which the
+// scheduler preempts them: the lowest value first, then the youngest (Kueue's
 // pkg/scheduler/preemption/common, CandidatesOrdering).
 func (c *contests) contenders(j *Job) []*holder {
 	var all []*holder
@@ -217,7 +219,7 @@ func (c *contests) contenders(j *Job) []*holder {
 	return all
 }
 
-// snapshot of a contest: flavors of the queue's quota instead of nodes, and all ranks of a role in one piece.
+// snapshot of a contest: flavors of the queue's quota instead of nodes, and all ranks of a role as one need.
 func (c *contests) snapshot(j *Job) preemption.Snapshot {
 	waiting := preemption.Waiting{
 		Ref: j.ref(), Value: j.Value, Since: j.CreationTimestamp.Time, Blocked: j.Contest.GateSince.Time,
@@ -236,15 +238,15 @@ func (c *contests) snapshot(j *Job) preemption.Snapshot {
 	for i, h := range c.contenders(j) {
 		g := h.gang
 		g.Holds = h.job.Contest.Holds
-		g.Foreign = i >= mostContenders
+		g.Foreign = i >= maxContenders
 		g.Ending = g.Ending || h.job.Contest.Preempted
 		s.Running = append(s.Running, g)
 	}
 	return s
 }
 
-// pass the decision to the scheduler: the gate is opened, and nobody is spared any more.
-func (c *contests) pass(j *Job, outcome preemption.Outcome) *v1alpha1.PreemptionStatus {
+// handBack returns the decision to the scheduler: the operator opens the gate and removes all marks.
+func (c *contests) handBack(j *Job, outcome preemption.Outcome) *v1alpha1.PreemptionStatus {
 	st := c.handOver(j, outcome)
 	st.PhaseTime = timeOf(c.now)
 	return st

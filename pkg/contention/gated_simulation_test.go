@@ -15,9 +15,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// contest is a cluster in memory whose scheduler decides by the quota of one queue whom it ends, a second at
-// a time: the lowest value first, of these the youngest, and none for a gang whose gate is closed. Nothing is
-// remembered from one pass to the next but what statuses and groups hold.
+// contest is a cluster in memory whose scheduler preempts within the quota of one queue: the lowest value
+// first, then the youngest, and none for a gang whose gate is closed. Only statuses and groups keep state
+// between passes.
 type contest struct {
 	t     testing.TB
 	log   strings.Builder
@@ -27,11 +27,11 @@ type contest struct {
 	// saves is how long a victim takes to end.
 	saves time.Duration
 	ends  map[string]time.Time
-	// blind: the scheduler takes no notice of gates; deaf: nor of marks; refuses: it preempts nobody.
+	// blind: the scheduler ignores gates; deaf: it ignores marks; refuses: it never preempts.
 	blind, deaf, refuses bool
-	// loses is asked whether the process dies before a write.
+	// loses reports whether the process dies before a write.
 	loses     func() bool
-	said      map[preemption.Ref]*v1alpha1.PreemptionStatus
+	statuses  map[preemption.Ref]*v1alpha1.PreemptionStatus
 	overruled int
 }
 
@@ -48,7 +48,7 @@ func contend(t testing.TB, quota int64, jobs ...Job) *contest {
 
 const contested = "team-a"
 
-// admitted runs with quota for so long.
+// admitted gives the gang quota since the given time.
 func admitted(since time.Duration) func(*Job) {
 	return func(j *Job) {
 		runs(since, "a")(j)
@@ -60,7 +60,7 @@ func admitted(since time.Duration) func(*Job) {
 	}
 }
 
-// behindGate waits for quota.
+// behindGate has the gang wait for quota.
 func behindGate(j *Job) {
 	waits(0, v1alpha1.ReasonQuotaExceeded)(j)
 	of(v1alpha1.SchedulerKueue)(j)
@@ -112,26 +112,26 @@ func (c *contest) pass() {
 	cluster := Cluster{Now: c.now, State: scheduler.ClusterState{Complete: true}}
 	for _, j := range c.jobs {
 		if HoldsNodes(j.TrainingJob) {
-			j.Heard = c.now
+			j.Reported = c.now
 		}
 		j.Contest.Free = map[string]scheduler.Amounts{"h100": {gpu: max(0, c.free())}}
-		j.Proposed = c.said[j.ref()]
+		j.Proposed = c.statuses[j.ref()]
 		cluster.Jobs = append(cluster.Jobs, *j)
 	}
 	orders := Broker(brokerPolicy, cluster)
-	if c.said = orders.Said; c.loses() {
-		c.said = nil
+	if c.statuses = orders.Statuses; c.loses() {
+		c.statuses = nil
 	}
 	c.overruled = max(c.overruled, len(orders.Overruled))
 	if len(orders.GiveWay)+len(orders.SaveAhead)+len(orders.Reserved) > 0 {
-		c.t.Fatalf("somebody is asked, or room is reserved: %+v", orders)
+		c.t.Fatalf("a gang has an order, or capacity is reserved: %+v", orders)
 	}
 	for _, j := range c.jobs {
 		c.reconcile(j, orders)
 	}
 }
 
-// reconcile a job: it writes what is said of it, its mark and its gate.
+// reconcile a job: write its status, its mark and its gate.
 func (c *contest) reconcile(j *Job, orders Orders) {
 	if c.loses() {
 		return
@@ -144,14 +144,14 @@ func (c *contest) reconcile(j *Job, orders Orders) {
 		}
 	}
 	was := j.Status.Scheduling.Preemption
-	if said := orders.Said[j.ref()]; said != nil && !sameStep(was, said) {
-		j.Status.Scheduling.Preemption = said
+	if st := orders.Statuses[j.ref()]; st != nil && !sameStep(was, st) {
+		j.Status.Scheduling.Preemption = st
 		var victims []string
-		for _, v := range said.Victims {
+		for _, v := range st.Victims {
 			victims = append(victims, fmt.Sprintf("%s %d", v.UID, v.EstimatedLossSeconds))
 		}
-		c.logf("%s: %s %s: %s", j.Name, said.Outcome, said.Phase, strings.Join(victims, ", "))
-		return // what it says is acted upon by the next one
+		c.logf("%s: %s %s: %s", j.Name, st.Outcome, st.Phase, strings.Join(victims, ", "))
+		return // the next reconcile acts on it
 	}
 	if was == nil || j.Status.Phase != v1alpha1.PhaseQueued || c.blind {
 		return
@@ -189,7 +189,7 @@ func (c *contest) schedule() {
 			c.preempt(j)
 		}
 		if j.Status.Phase == v1alpha1.PhaseQueued && len(c.ends) > 0 {
-			return // the room is for whoever comes first
+			return // the capacity is for the first one
 		}
 	}
 }

@@ -9,13 +9,14 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// three gangs of a queue, of which the oldest costs least: it does not report, and has just saved.
+// oldestIsCheapest returns three gangs of a queue. The oldest is the cheapest: it does not report, and has
+// just saved.
 func oldestIsCheapest() []Job {
-	dear := func(j *Job) { savedAgo(50 * time.Minute)(j); j.Status.Checkpoint.SaveSeconds = 300 }
+	expensive := func(j *Job) { savedAgo(50 * time.Minute)(j); j.Status.Checkpoint.SaveSeconds = 300 }
 	return []Job{
 		jobOf("oldest", 1, 1, admitted(3*time.Hour), savedAgo(20*time.Second)),
-		jobOf("older", 1, 1, admitted(2*time.Hour), dear),
-		jobOf("young", 1, 1, admitted(time.Hour), dear),
+		jobOf("older", 1, 1, admitted(2*time.Hour), expensive),
+		jobOf("young", 1, 1, admitted(time.Hour), expensive),
 	}
 }
 
@@ -42,7 +43,7 @@ var contestHistories = map[string]func(testing.TB) *contest{
 		return contend(t, 8, jobOf("young", 1, 1, admitted(time.Minute), savedAgo(10*time.Second)),
 			jobOf("urgent", 9, 1, behindGate)).run(90)
 	},
-	"nobody-in-its-queue": func(t testing.TB) *contest {
+	"no-victim-in-its-queue": func(t testing.TB) *contest {
 		return contend(t, 8, jobOf("peer", 9, 1, admitted(time.Hour)), jobOf("urgent", 9, 1, behindGate)).run(10)
 	},
 	"scheduler-does-not-follow": func(t testing.TB) *contest {
@@ -63,14 +64,15 @@ var contestHistories = map[string]func(testing.TB) *contest{
 	},
 }
 
-// TestContestHistories plays gangs behind gates to golden histories.
+// TestContestHistories compares histories of gangs behind gates with golden files.
 func TestContestHistories(t *testing.T) {
 	for name, play := range contestHistories {
 		t.Run(name, func(t *testing.T) { compareHistory(t, "contests", name, play(t).log.String()) })
 	}
 }
 
-// Whatever dies, and before whatever write: the cheapest makes room, nobody else ends, and no mark stays.
+// If the process dies before any write, the cheapest gang still yields, no other gang ends, and no mark
+// stays.
 func TestContestSurvivesTheProcess(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 18))
@@ -90,7 +92,7 @@ func TestContestSurvivesTheProcess(t *testing.T) {
 	}
 }
 
-// A scheduler that ends others than the plan has is seen.
+// TestOverruled: the broker detects a scheduler that preempts gangs outside of the plan.
 func TestOverruled(t *testing.T) {
 	for name, want := range map[string]int{"cheapest": 0, "boost-ignored": 1, "gate-ignored": 0} {
 		if got := contestHistories[name](t).overruled; got != want {

@@ -12,29 +12,28 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// Job is a training job and what its status does not say. All of it is read-only.
+// Job is a training job with data that its status lacks. All of it is read-only.
 type Job struct {
 	*v1alpha1.TrainingJob
-	// Backend of the scheduler that its attempt was given to; nil where this operator has none of that name.
+	// Backend of the attempt's scheduler; nil if the operator has no backend of that name.
 	Backend scheduler.Backend
-	// Value of its priority class, or by which its scheduler's quotas have it.
+	// Value of its priority class, or the value that its scheduler's quotas use.
 	Value int32
-	// Pods that exist of its ranks.
+	// Pods of its ranks that exist.
 	Pods []*corev1.Pod
 	// Requests of one rank, by role (see RequestsOf).
 	Requests map[string]scheduler.Amounts
-	// Class is what its priority class says. The zero Class says nothing, and the policy holds.
+	// Class holds the settings of its priority class. The zero Class means that the policy applies.
 	Class Class
-	// Proposed is what the pass before has said of it. A plan that is not written down yet must not become
-	// another one: the job's reconcile may be about to write it.
+	// Proposed is the status from the previous pass. A plan must not change before it is written: the job's
+	// reconcile may be about to write it.
 	Proposed *v1alpha1.PreemptionStatus
-	// Blocked is since when it has been known to lack room; zero: since it entered its phase.
+	// Blocked is since when it is known to lack capacity; zero: since it entered its phase.
 	Blocked time.Time
-	// Contest is the gang's part in the contest for its scheduler's quotas; nil where its scheduler decides
-	// otherwise, or that is not known.
+	// Contest is the gang's state in its scheduler's quota system; nil if there is none or it is unknown.
 	Contest *scheduler.Contest
-	// Heard is when rank 0 last reported from the current attempt; zero: never.
-	Heard time.Time
+	// Reported is when rank 0 last reported from the current attempt; zero: never.
+	Reported time.Time
 }
 
 // RequestsOf returns what one rank of each role of a job requests.
@@ -48,7 +47,7 @@ func RequestsOf(job *v1alpha1.TrainingJob) map[string]scheduler.Amounts {
 
 func (j *Job) ref() preemption.Ref { return preemption.Ref{UID: j.UID, Attempt: j.Status.Attempt} }
 
-// scheduler that the attempt was given to.
+// scheduler of the attempt.
 func (j *Job) scheduler() v1alpha1.SchedulerName {
 	if j.Status.Scheduling == nil {
 		return ""
@@ -56,12 +55,12 @@ func (j *Job) scheduler() v1alpha1.SchedulerName {
 	return j.Status.Scheduling.Scheduler
 }
 
-// contender is the job as its scheduler's backend judges it.
+// contender is the job as its scheduler's backend sees it.
 func (j *Job) contender() scheduler.Contender {
 	return scheduler.Contender{Queue: spec.Queue(j.TrainingJob), Pods: j.Pods}
 }
 
-// blocked is since when it has been known to lack room.
+// blocked is since when it is known to lack capacity.
 func (j *Job) blocked() time.Time {
 	if j.gated() && j.Contest != nil {
 		return j.Contest.GateSince.Time

@@ -19,19 +19,19 @@ func (r *round) guard(j *Job, step func()) bool {
 	return caught == nil
 }
 
-// serve runs a step for a gang that waits. Where the step panics, the scheduler preempts for the gang as it
-// does without the operator: otherwise the gang would wait until its data changes.
+// serve runs a step for a waiting gang. If the step panics, the scheduler preempts for the gang as it does
+// without the operator. Otherwise the gang would wait until its data changes.
 func (b *broker) serve(gates *contests, j *Job, step func()) {
 	switch {
 	case b.guard(j, step):
 	case j.gated():
-		b.orders.say(j, gates.pass(j, notPlanned))
+		b.orders.set(j, gates.handBack(j, notPlanned))
 	default:
-		b.orders.say(j, b.handOver(j, notPlanned))
+		b.orders.set(j, b.handOver(j, notPlanned))
 	}
 }
 
-// reservePlan reserves what a plan frees.
+// reservePlan reserves the capacity that a plan frees.
 func (b *broker) reservePlan(plan *preemption.Plan) {
 	for _, j := range b.waiting {
 		if j.ref() == plan.For {

@@ -10,13 +10,13 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler/volcano"
 )
 
-// panickyBackend panics when it is asked about a preemption.
+// panickyBackend panics when the broker checks a preemption.
 type panickyBackend struct{ volcano.Backend }
 
 func (panickyBackend) MayPreempt(_, _ scheduler.Contender) bool { panic("no such queue") }
 
-// TestRecovered: a gang with which a step panics is handed over to its scheduler, and the pass plans for the
-// others as without it.
+// TestRecovered: the operator hands a gang whose step panics over to its scheduler, and still plans for the
+// others.
 func TestRecovered(t *testing.T) {
 	low := jobOf("low", 1, 1, runs(time.Hour, "a"), saves(10))
 	urgent := urgentJob("urgent", 8, 1)
@@ -33,18 +33,18 @@ func TestRecovered(t *testing.T) {
 	if len(recovered) == 0 || recovered[0] != "broken: panic: no such queue" {
 		t.Errorf("recovered %q", recovered)
 	}
-	if st := orders.Said[broken.ref()]; st == nil || st.Phase != v1alpha1.PreemptionHandedOver {
+	if st := orders.Statuses[broken.ref()]; st == nil || st.Phase != v1alpha1.PreemptionHandedOver {
 		t.Errorf("the broken gang has %+v", st)
 	}
-	if st := orders.Said[urgent.ref()]; st == nil || st.Phase != v1alpha1.PreemptionAsking {
+	if st := orders.Statuses[urgent.ref()]; st == nil || st.Phase != v1alpha1.PreemptionAsking {
 		t.Errorf("the other gang has %+v", st)
 	}
-	// The same where its plan is written down.
+	// The same with a written plan.
 	broken.Status.Scheduling.Preemption = &v1alpha1.PreemptionStatus{
 		Phase: v1alpha1.PreemptionAsking, Round: 1, StartedTime: timeOf(now), PhaseTime: timeOf(now),
 		Deadline: timeOf(now.Add(time.Minute)),
 	}
-	if st := Broker(brokerPolicy, cluster).Said[broken.ref()]; st == nil ||
+	if st := Broker(brokerPolicy, cluster).Statuses[broken.ref()]; st == nil ||
 		st.Phase != v1alpha1.PreemptionHandedOver {
 		t.Errorf("the broken gang with a plan has %+v", st)
 	}

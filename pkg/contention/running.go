@@ -12,10 +12,10 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// defaultGrace of a pod that does not say how long it may take to end.
+// defaultGrace of a pod without terminationGracePeriodSeconds.
 const defaultGrace = corev1.DefaultTerminationGracePeriodSeconds * time.Second
 
-// HoldsNodes reports whether a gang has nodes that it could make room on.
+// HoldsNodes reports whether a gang has nodes that it could free.
 func HoldsNodes(job *v1alpha1.TrainingJob) bool {
 	switch job.Status.Phase {
 	case v1alpha1.PhaseStarting, v1alpha1.PhaseRunning, v1alpha1.PhaseDraining:
@@ -24,15 +24,15 @@ func HoldsNodes(job *v1alpha1.TrainingJob) bool {
 	return false
 }
 
-// runningGang describes a gang that holds nodes. Foreign and what it uses of quotas are left out: they depend
-// on the preemptor.
+// runningGang describes a gang that holds nodes, without Foreign and its use of quotas: these depend on the
+// preemptor.
 func runningGang(j *Job) preemption.Running {
 	g := preemption.Running{
 		Ref: j.ref(), Value: j.Value, GPUs: j.Status.GPUs,
 		Holds: map[string]scheduler.Amounts{},
 		Ending: j.Status.Phase == v1alpha1.PhaseDraining || j.DeletionTimestamp != nil ||
 			spec.Suspended(j.TrainingJob),
-		Began: j.since(), Heard: j.Heard, MinRun: j.Class.MinRun,
+		Began: j.since(), Reported: j.Reported, MinRun: j.Class.MinRun,
 		AskFailed: j.Status.Work != nil && j.Status.Work.AskedInVain > 0,
 	}
 	for _, pod := range j.Pods {
@@ -68,7 +68,7 @@ func graceOf(pod *corev1.Pod) time.Duration {
 	return defaultGrace
 }
 
-// describeSaves tells what the attempt has saved. A checkpoint from before it began is what it resumed from.
+// describeSaves fills in what the attempt has saved. It resumed from any older checkpoint.
 func describeSaves(j *Job, g *preemption.Running) {
 	c, st := spec.Checkpoints(j.TrainingJob), j.Status.Checkpoint
 	if c == nil || st == nil {

@@ -48,17 +48,17 @@ func TestRunningGang(t *testing.T) {
 		"saves": {"the next one is due an interval later", []func(*Job){saved(10 * time.Minute), reports},
 			with(func(g *preemption.Running) {
 				g.Save, g.Saved, g.NextSave = 20*time.Second, now.Add(-10*time.Minute), now.Add(5*time.Minute)
-				g.Heard = now.Add(-5 * time.Second)
+				g.Reported = now.Add(-5 * time.Second)
 			})},
 		"has started": {"another start costs what the last one did", []func(*Job){func(j *Job) {
 			j.Status.Work = &v1alpha1.WorkStatus{StartSeconds: 90}
 		}}, with(func(g *preemption.Running) { g.Start = 90 * time.Second })},
-		"resumed, not saved": {"the checkpoint is that of the attempt before", []func(*Job){saved(2 * time.Hour)},
+		"resumed, not saved": {"the checkpoint is from the previous attempt", []func(*Job){saved(2 * time.Hour)},
 			with(func(g *preemption.Running) { g.Save = 20 * time.Second })},
 		"takes no checkpoints any more": {"what it once saved is not resumed from", []func(*Job){
 			saved(time.Minute), func(j *Job) { j.Spec.Checkpoint.Enabled = new(false) },
 		}, plain},
-		"progress of the attempt before": {"its estimate is over", []func(*Job){func(j *Job) {
+		"progress of the previous attempt": {"its estimate is obsolete", []func(*Job){func(j *Job) {
 			at := ago(-time.Minute)
 			j.Status.Progress = &v1alpha1.ProgressStatus{Attempt: 0, EstimatedCompletionTime: &at}
 		}}, plain},
@@ -95,7 +95,7 @@ func TestWaitingGang(t *testing.T) {
 	}
 }
 
-func TestWhoWaitsAndWhoHolds(t *testing.T) {
+func TestWaitsAndHoldsNodes(t *testing.T) {
 	elsewhere := func(j *Job) { j.Spec.ManagedBy = "kueue.x-k8s.io/multikueue" }
 	cases := map[string]struct {
 		reason       string
@@ -108,7 +108,7 @@ func TestWhoWaitsAndWhoHolds(t *testing.T) {
 		"new":     {"no reason is known", jobOf("j", 1, 1, enters(v1alpha1.PhaseQueued)), false, false},
 		"remote":  {"another cluster runs it", jobOf("j", 1, 1, runs(time.Hour, "a"), elsewhere), false, false},
 		"distant": {"another cluster queues it", jobOf("j", 1, 1, lacksNodes, elsewhere), false, false},
-		"suspended": {"nobody makes room for it", jobOf("j", 1, 1, lacksNodes, func(j *Job) {
+		"suspended": {"it wants no capacity", jobOf("j", 1, 1, lacksNodes, func(j *Job) {
 			j.Spec.RunPolicy.Suspend = new(true)
 		}), false, false},
 	}

@@ -15,18 +15,17 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// maxDelay is how long a gang is taken to wait for others' saves, where nothing says how long. Within it a
-// victim may finish or save by itself; after half of it since the gang was queued nobody is protected any
-// more.
+// maxDelay is the default for how long a gang waits until victims have saved. Victims may finish or save by
+// themselves within it. Gangs are protected for half of it after the preemptor was queued.
 const maxDelay = 2 * time.Minute
 
-// Waits reports whether a gang lacks room, so that others could make some.
+// Waits reports whether a gang lacks capacity that other gangs could free.
 func Waits(job *v1alpha1.TrainingJob) bool {
 	return observation.LacksRoom(&job.Status) && job.DeletionTimestamp == nil && !spec.Suspended(job) &&
 		!spec.ManagedElsewhere(job)
 }
 
-// waitingGang describes a gang that lacks room.
+// waitingGang describes a gang that lacks capacity.
 func waitingGang(j *Job, state scheduler.ClusterState) preemption.Waiting {
 	g := preemption.Waiting{
 		Ref: j.ref(), Value: j.Value, Since: j.CreationTimestamp.Time, Blocked: j.blocked(),
@@ -54,19 +53,19 @@ func boundRanks(gang scheduler.Gang, pods []*corev1.Pod) map[string]int32 {
 	return bound
 }
 
-// quota is what a gang waits for beside nodes. Its name is that of a budget of the planner's.
+// quota is what a gang waits for in addition to nodes. Its name is that of a budget of the planner.
 type quota struct {
 	name string
 	free scheduler.Amounts
-	// namespace whose jobs use it; empty: those of a queue do.
+	// namespace whose jobs use it; empty: the jobs of queue use it.
 	namespace, queue string
 }
 
-// resourceQuotas is how the object of a blocker begins that is a ResourceQuota of the job's namespace.
+// resourceQuotas is the prefix of a blocker's object that is a ResourceQuota of the job's namespace.
 const resourceQuotas = "resourcequotas/"
 
-// quotaOf returns the quota that a job waits for; nil: it waits for nodes. It is not known where its blocker
-// gives no amount, or one of something that ranks do not request, such as limits.
+// quotaOf returns the quota that a job waits for, or nil if it waits for nodes. The quota is unknown if the
+// blocker has no amounts, or amounts of something that ranks do not request, such as limits.
 func quotaOf(j *Job) (q *quota, known bool) {
 	b := j.Status.Scheduling.Blocker
 	if b == nil || b.Reason != v1alpha1.ReasonQuotaExceeded {
@@ -105,7 +104,7 @@ func (q *quota) uses(j *Job) bool {
 	return spec.Queue(j.TrainingJob) == q.queue
 }
 
-// used is what a gang's end would give back of the quota.
+// used returns the part of the quota that the end of a gang would release.
 func (q *quota) used(holds map[string]scheduler.Amounts) scheduler.Amounts {
 	used := scheduler.Amounts{}
 	for _, amounts := range holds {

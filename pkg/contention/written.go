@@ -10,7 +10,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/preemption"
 )
 
-// planOf reads the plan that a job's status holds; false: it holds none.
+// planOf returns the plan in a job's status, if any.
 func planOf(j *Job) (preemption.Plan, bool) { return readPlan(j, j.Status.Scheduling.Preemption) }
 
 func readPlan(j *Job, st *v1alpha1.PreemptionStatus) (preemption.Plan, bool) {
@@ -41,7 +41,7 @@ func readPlan(j *Job, st *v1alpha1.PreemptionStatus) (preemption.Plan, bool) {
 	return plan, true
 }
 
-// Outstanding reports whether a plan in this phase is still carried out.
+// Outstanding reports whether the operator still carries out a plan in this phase.
 func Outstanding(phase v1alpha1.PreemptionPhase) bool {
 	switch phase {
 	case v1alpha1.PreemptionAsking, v1alpha1.PreemptionReleasing, v1alpha1.PreemptionPlacing:
@@ -54,9 +54,9 @@ func refOf(v *v1alpha1.PreemptionVictim) preemption.Ref {
 	return preemption.Ref{UID: v.UID, Attempt: v.Attempt}
 }
 
-// sayPlan as the status of its gang's job has it. What is written of a victim stays: when the gang is gone,
-// nothing else describes it. A victim that is gone and was never written is left out.
-func (b *broker) sayPlan(j *Job, plan preemption.Plan) *v1alpha1.PreemptionStatus {
+// planStatus returns the status for a plan. Entries of victims that are already written stay: after a gang
+// has ended, only its entry describes it. A victim that ended before it was written is left out.
+func (b *broker) planStatus(j *Job, plan preemption.Plan) *v1alpha1.PreemptionStatus {
 	st := &v1alpha1.PreemptionStatus{
 		Outcome: v1alpha1.PreemptionPlanned, Phase: v1alpha1.PreemptionPhase(plan.Phase),
 		Round: int32(plan.Round), BlockedTime: timeOf(j.blocked()), StartedTime: timeOf(plan.Began),
@@ -80,7 +80,7 @@ func (b *broker) sayPlan(j *Job, plan preemption.Plan) *v1alpha1.PreemptionStatu
 	return st
 }
 
-// writtenVictim is the entry of a victim in the status of a job; nil where there is none.
+// writtenVictim returns the entry of a victim in a job's status, or nil.
 func writtenVictim(j *Job, ref preemption.Ref) *v1alpha1.PreemptionVictim {
 	st := j.Status.Scheduling.Preemption
 	if st == nil {
@@ -93,8 +93,8 @@ func writtenVictim(j *Job, ref preemption.Ref) *v1alpha1.PreemptionVictim {
 	return &st.Victims[i]
 }
 
-// writtenAs is what the status says of a victim of a plan; nil where it says nothing, or something else: in
-// another round a gang may be a victim again, in another way.
+// writtenAs returns the entry of a plan's victim in the status; nil if there is none, or if it differs: in
+// another round a gang may be a victim in another way.
 func writtenAs(j *Job, plan *preemption.Plan, ref preemption.Ref) *v1alpha1.PreemptionVictim {
 	was, ok := planOf(j)
 	if !ok {
@@ -111,7 +111,7 @@ func writtenAs(j *Job, plan *preemption.Plan, ref preemption.Ref) *v1alpha1.Pree
 	return &j.Status.Scheduling.Preemption.Victims[then]
 }
 
-// askTime is when a victim is told to give way; nil where that depends on what it does by itself.
+// askTime is when the operator stops a victim; nil if that depends on the victim itself.
 func askTime(plan *preemption.Plan, v *preemption.Victim) *metav1.Time {
 	switch v.Mode {
 	case preemption.Save:

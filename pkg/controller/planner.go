@@ -290,11 +290,11 @@ func (p *planner) contender(
 	p.joinContest(&c)
 	if p.reports != nil {
 		if attempt, at, known := p.reports.Reported(job.UID); known && attempt == job.Status.Attempt {
-			c.Heard = at
+			c.Reported = at
 		}
 	}
-	if c.Heard.IsZero() {
-		c.Heard = p.presumed(job)
+	if c.Reported.IsZero() {
+		c.Reported = p.presumed(job)
 	}
 	return c
 }

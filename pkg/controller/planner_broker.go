@@ -49,7 +49,7 @@ func (p *planner) broker(cluster contention.Cluster) []types.NamespacedName {
 		j := &cluster.Jobs[i]
 		ref := preemption.Ref{UID: j.UID, Attempt: j.Status.Attempt}
 		name := client.ObjectKeyFromObject(j.TrainingJob)
-		if said := orders.Said[ref]; said != nil {
+		if said := orders.Statuses[ref]; said != nil {
 			if at := said.BlockedTime; at != nil {
 				blocked[ref] = at.Time
 			}
@@ -70,7 +70,7 @@ func (p *planner) broker(cluster contention.Cluster) []types.NamespacedName {
 		}
 		p.brokers.held = nil
 	}
-	p.said, p.brokers.orders, p.brokers.passed, p.brokers.blocked = orders.Said, orders, true, blocked
+	p.said, p.brokers.orders, p.brokers.passed, p.brokers.blocked = orders.Statuses, orders, true, blocked
 	var names []types.NamespacedName
 	for name, now := range wake {
 		if now {

@@ -310,20 +310,20 @@ func TestNewProcessPresumesReports(t *testing.T) {
 	p := f.r.gatherer.planner
 	p.reports = reportedAt{}
 	job, _ := lowJob("fresh", "a", time.Minute)
-	if c := p.contender(job, nil, f.clock.Now()); !c.Heard.IsZero() {
-		t.Errorf("it has never reported, and was heard at %s", c.Heard)
+	if c := p.contender(job, nil, f.clock.Now()); !c.Reported.IsZero() {
+		t.Errorf("it has never reported, and was heard at %s", c.Reported)
 	}
 	job.Status.Progress = &v1alpha1.ProgressStatus{Attempt: 1}
 	began := f.clock.Now()
-	if c := p.contender(job, nil, began); !c.Heard.Equal(began) {
-		t.Errorf("it is taken to have been heard at %s", c.Heard)
+	if c := p.contender(job, nil, began); !c.Reported.Equal(began) {
+		t.Errorf("it is taken to have been heard at %s", c.Reported)
 	}
 	f.clock.Step(time.Minute)
-	if c := p.contender(job, nil, f.clock.Now()); !c.Heard.Equal(began) {
-		t.Errorf("a minute later it is taken to have been heard at %s", c.Heard)
+	if c := p.contender(job, nil, f.clock.Now()); !c.Reported.Equal(began) {
+		t.Errorf("a minute later it is taken to have been heard at %s", c.Reported)
 	}
 	job.Status.Attempt = 2
-	if c := p.contender(job, nil, f.clock.Now()); !c.Heard.IsZero() {
-		t.Errorf("another attempt has reported, and it was heard at %s", c.Heard)
+	if c := p.contender(job, nil, f.clock.Now()); !c.Reported.IsZero() {
+		t.Errorf("another attempt has reported, and it was heard at %s", c.Reported)
 	}
 }

@@ -9,26 +9,26 @@ import (
 type End string
 
 const (
-	// Closed: the gang waits no longer, because it was placed, suspended or deleted.
+	// Closed: the gang no longer waits, because it was placed, suspended or deleted.
 	Closed End = "Closed"
-	// HandedOver: the plan has not helped, and the scheduler is to preempt by itself.
+	// HandedOver: the plan did not help, and the scheduler preempts by itself.
 	HandedOver End = "HandedOver"
 )
 
-// Step is what becomes of a plan.
+// Step of a plan.
 type Step struct {
-	// Plan as it is from now on.
+	// Plan after the step.
 	Plan Plan
-	// Ended is empty while the plan goes on.
+	// Ended is empty while the plan is outstanding.
 	Ended End
-	// Yield are the victims that are to give way now. One that is asked to save is given its time by who ends
-	// it, until the plan's deadline.
+	// Yield are the victims that must yield now. A victim that is asked to save has until the plan's
+	// deadline; the caller enforces it.
 	Yield []Ref
-	// Again is when the next step is due though nothing happens; zero where there is none.
+	// Again is when the next step is due without any event; zero: there is none.
 	Again time.Time
 }
 
-// Advance an outstanding plan. Nothing that it says depends on how often it is asked.
+// Advance an outstanding plan. The result does not depend on how often it is called.
 func (p Policy) Advance(w Snapshot, plan Plan) Step {
 	i := slices.IndexFunc(w.Waiting, func(g Waiting) bool { return g.Ref == plan.For })
 	if i < 0 {
@@ -62,8 +62,8 @@ func (p Policy) Advance(w Snapshot, plan Plan) Step {
 	return Step{Plan: plan, Ended: HandedOver}
 }
 
-// overdue is when victims that still have pods are waited for no longer: they should have ended by the
-// deadline and their grace, and hang on a node that does not answer.
+// overdue is when the plan no longer waits for victims with pods. By then they should have ended, at the
+// deadline plus their grace, so their node does not answer.
 func (p Policy) overdue(w Snapshot, plan *Plan) time.Time {
 	var grace time.Duration
 	for _, g := range w.still(plan.Victims) {
@@ -72,7 +72,7 @@ func (p Policy) overdue(w Snapshot, plan *Plan) time.Time {
 	return plan.Deadline.Add(grace + p.Placing)
 }
 
-// wait for victims, and name those whose time has come.
+// wait for victims, and list those that must yield now.
 func (w Snapshot) wait(plan Plan) Step {
 	step := Step{Plan: plan}
 	for i := range plan.Victims {
@@ -94,8 +94,8 @@ func (w Snapshot) allGiveWay(victims []Victim) bool {
 	return !slices.ContainsFunc(w.still(victims), func(g *Running) bool { return !g.Ending })
 }
 
-// spare the victims that are not needed any more, of those that nobody has asked yet: another one may have
-// ended, or a node come. It reports whether all that are left make enough room.
+// spare the victims that are no longer needed and not yet asked: another gang may have ended, or a node been
+// added. It reports whether the remaining victims free enough capacity.
 func (s *space) spare(w Snapshot, plan *Plan) bool {
 	var asked, unasked []*candidate
 	for i := range plan.Victims {
@@ -130,7 +130,7 @@ func (s *space) spare(w Snapshot, plan *Plan) bool {
 	return true
 }
 
-// nextRound makes room again, by the same deadline; those who give way already go on doing so.
+// nextRound plans again with the same deadline. Victims that already yield remain victims.
 func (p Policy) nextRound(w Snapshot, others []Plan, waiting *Waiting, plan Plan) Step {
 	already := slices.DeleteFunc(slices.Clone(plan.Victims), func(v Victim) bool {
 		g := w.running(v.Ref)
@@ -140,7 +140,7 @@ func (p Policy) nextRound(w Snapshot, others []Plan, waiting *Waiting, plan Plan
 		already = append(already, w.orphans(others, already)...)
 		c := p.choose(w, others, waiting, plan.Deadline, already)
 		if c.Outcome == OnlyProtected {
-			// The scheduler would take those who have begun of late as well, and ask nobody.
+			// The scheduler would also preempt gangs that began recently, without a save.
 			unprotecting := *waiting
 			unprotecting.Blocked = w.Now.Add(-waiting.MaxDelay)
 			c = p.choose(w, others, &unprotecting, plan.Deadline, already)
@@ -149,7 +149,7 @@ func (p Policy) nextRound(w Snapshot, others []Plan, waiting *Waiting, plan Plan
 		case Planned:
 			c.Plan.Round, c.Plan.Began = plan.Round+1, plan.Began
 			return w.wait(c.Plan)
-		case Fits: // with what those give back that end anyway
+		case Fits: // with the capacity of gangs that end anyway
 			plan.Victims, plan.Phase, plan.Since = already, Releasing, w.Now
 			plan.Round++
 			plan.Claim = w.ClaimOf(plan, waiting)
@@ -160,8 +160,8 @@ func (p Policy) nextRound(w Snapshot, others []Plan, waiting *Waiting, plan Plan
 	return Step{Plan: plan, Ended: HandedOver}
 }
 
-// orphans are being ended for nobody who waits any more: the gang that they made room for was placed
-// elsewhere, in the room that others had made for this one, or is gone.
+// orphans are ending gangs of no plan: their preemptor was placed on capacity freed for this gang, or is
+// deleted.
 func (w Snapshot) orphans(outstanding []Plan, already []Victim) []Victim {
 	var list []Victim
 	for i := range w.Running {

@@ -11,15 +11,15 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// played is a cluster in which one plan is carried out, a second at a time.
+// played is a cluster in which one plan is carried out, in steps of a second.
 type played struct {
 	t    *testing.T
 	w    Snapshot
 	plan Plan
-	// ends is when a gang that gives way has its last pod gone; mute are those that never save.
+	// ends is when the last pod of a yielding gang ends; mute are the gangs that never save.
 	ends map[Ref]time.Time
 	mute map[Ref]bool
-	// asked holds when each was told to give way.
+	// asked holds when each gang was ordered to yield.
 	asked map[Ref]time.Time
 	end   End
 }
@@ -28,14 +28,14 @@ func play(t *testing.T, w Snapshot) *played {
 	t.Helper()
 	c := policy.Choose(w)[0]
 	if c.Outcome != Planned {
-		t.Fatalf("it is %s", c.Outcome)
+		t.Fatalf("the outcome is %s", c.Outcome)
 	}
 	w.Plans = []Plan{c.Plan}
 	return &played{t: t, w: w, plan: c.Plan, ends: map[Ref]time.Time{}, mute: map[Ref]bool{},
 		asked: map[Ref]time.Time{}}
 }
 
-// tick carries the plan out for a second.
+// tick advances the plan by a second.
 func (p *played) tick() {
 	p.t.Helper()
 	step := policy.Advance(p.w, p.plan)
@@ -47,7 +47,7 @@ func (p *played) tick() {
 	}
 	p.plan, p.end = step.Plan, step.Ended
 	if p.end != "" && len(step.Yield) > 0 {
-		p.t.Fatalf("%s, and yet %v are to give way", p.end, step.Yield)
+		p.t.Fatalf("%s, and %v must yield", p.end, step.Yield)
 	}
 	for _, ref := range step.Yield {
 		p.yield(ref)
@@ -55,7 +55,7 @@ func (p *played) tick() {
 	p.w.Now = p.w.Now.Add(time.Second)
 	p.w.Running = slices.Clone(p.w.Running)
 	for i := range p.w.Running {
-		p.w.Running[i].Heard = p.w.Now
+		p.w.Running[i].Reported = p.w.Now
 	}
 	for ref, at := range p.ends {
 		if !at.After(p.w.Now) {
@@ -64,18 +64,18 @@ func (p *played) tick() {
 	}
 }
 
-// yield has a gang save and end; one that does not is ended when its grace is over, or at the deadline.
+// yield makes a gang save and end. A gang that does not save ends after its grace, or at the deadline.
 func (p *played) yield(ref Ref) {
 	p.t.Helper()
 	i := slices.IndexFunc(p.plan.Victims, func(v Victim) bool { return v.Ref == ref })
 	if i < 0 {
-		p.t.Fatalf("%s gives way, and is no victim", ref.UID)
+		p.t.Fatalf("%s yields, and is not a victim", ref.UID)
 	}
 	g := p.w.running(ref)
 	v := &p.plan.Victims[i]
 	early := v.Mode == NextCheckpoint && g.Saved.After(p.plan.Began)
 	if p.w.Now.Before(p.plan.due(v)) && !early {
-		p.t.Fatalf("%+v gives way at %s", v, p.w.Now)
+		p.t.Fatalf("%+v yields at %s", v, p.w.Now)
 	}
 	p.asked[ref] = p.w.Now
 	takes := save(g)
@@ -88,7 +88,7 @@ func (p *played) yield(ref Ref) {
 	g.Ending, p.ends[ref] = true, earlier(p.w.Now.Add(takes), p.plan.Deadline.Add(time.Second))
 }
 
-// drop a gang: what it held is free.
+// drop a gang and free what it held.
 func (p *played) drop(ref Ref) {
 	delete(p.ends, ref)
 	g := p.w.running(ref)
@@ -130,7 +130,7 @@ func (p *played) in(phase Phase) func() bool {
 
 func (p *played) ended() bool { return p.end != "" }
 
-func TestAllAreReadyTogether(t *testing.T) {
+func TestVictimsAreReadyTogether(t *testing.T) {
 	slow, fast := old("slow", 1, time.Hour), old("fast", 1, time.Hour)
 	slow.Save, fast.Save = 30*time.Second, 10*time.Second
 	p := play(t, full(slow, fast).waits("w", 5, 2, time.Minute))
@@ -143,11 +143,11 @@ func TestAllAreReadyTogether(t *testing.T) {
 	}
 	p.w.Waiting = nil // it was placed
 	if p.tick(); p.end != Closed {
-		t.Errorf("it is %q", p.end)
+		t.Errorf("the end is %q", p.end)
 	}
 }
 
-func TestTheSchedulerDoesNotPlaceIt(t *testing.T) {
+func TestUnplacedGangIsHandedOver(t *testing.T) {
 	p := play(t, full(old("a", 1, 0)).waits("w", 5, 1, time.Minute))
 	p.phase(Placing)
 	placing := p.plan.Since
@@ -169,8 +169,8 @@ func TestRevoked(t *testing.T) {
 	}
 }
 
-// TestSparesWhoIsNotNeeded: a node comes while the first one saves.
-func TestSparesWhoIsNotNeeded(t *testing.T) {
+// TestSparesUnneededVictims: a node is added while the first victim saves.
+func TestSparesUnneededVictims(t *testing.T) {
 	slow, fast := old("slow", 1, time.Hour), old("fast", 1, time.Hour)
 	slow.Save, fast.Save = 30*time.Second, 10*time.Second
 	p := play(t, full(slow, fast).waits("w", 5, 2, time.Minute))
@@ -182,7 +182,7 @@ func TestSparesWhoIsNotNeeded(t *testing.T) {
 	}
 }
 
-func TestASilentTrainerIsEnded(t *testing.T) {
+func TestSilentTrainerIsEnded(t *testing.T) {
 	p := play(t, full(old("a", 1, time.Hour)).waits("w", 5, 1, time.Minute))
 	p.mute[Ref{"a", 1}] = true
 	p.phase(Placing)
@@ -191,7 +191,8 @@ func TestASilentTrainerIsEnded(t *testing.T) {
 	}
 }
 
-// TestRoomIsStolen: another round, until the rounds or the time are over.
+// TestRoomIsStolen: other pods take the capacity, and another round begins, until the rounds or the time are
+// over.
 func TestRoomIsStolen(t *testing.T) {
 	a, b := old("a", 1, 0), old("b", 1, 0)
 	a.Save, b.Save = time.Second, 2*time.Second
@@ -210,7 +211,7 @@ func TestRoomIsStolen(t *testing.T) {
 	}
 }
 
-// TestNextCheckpoint: one that cannot be asked is ended right after its own save, or at the deadline.
+// TestNextCheckpoint: a victim that takes no requests ends right after its own save, or at the deadline.
 func TestNextCheckpoint(t *testing.T) {
 	for name, saves := range map[string]bool{"saves": true, "does not": false} {
 		t.Run(name, func(t *testing.T) {
@@ -230,8 +231,8 @@ func TestNextCheckpoint(t *testing.T) {
 	}
 }
 
-// TestPlansEnd plays random plans while gangs fail, nodes are taken, and preemptors are revoked. What tick
-// and yield check holds throughout, no plan outlives its bound, and none has more rounds than it may.
+// TestPlansEnd plays random plans while gangs fail, nodes are taken, and preemptors are revoked. No plan
+// outlives its bound or has too many rounds; tick and yield check the other invariants.
 func TestPlansEnd(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	ends, rounds := map[End]int{}, map[int]int{}
@@ -255,7 +256,7 @@ func TestPlansEnd(t *testing.T) {
 				p.w.Waiting = nil
 			}
 			if p.w.Now.After(p.plan.Deadline.Add(policy.Placing + 2*time.Second)) {
-				t.Fatalf("it goes on: %+v", p.plan)
+				t.Fatalf("the plan does not end: %+v", p.plan)
 			}
 		}
 		ends[p.end]++
@@ -263,11 +264,11 @@ func TestPlansEnd(t *testing.T) {
 	}
 	t.Log(ends, rounds)
 	if ends[Closed] < 100 || ends[HandedOver] < 100 || rounds[2] < 20 || rounds[policy.MaxRounds+1] > 0 {
-		t.Error("the plans say nothing, or there were too many rounds")
+		t.Error("too few plans ended each way, or there were too many rounds")
 	}
 }
 
-// disturb: now and then a gang fails, somebody takes a node, or the preemptor is revoked.
+// disturb: now and then a gang fails, a foreign pod takes a node, or the preemptor is revoked.
 func (p *played) disturb(r *rand.Rand) {
 	switch n := r.IntN(200); {
 	case n == 0 && len(p.w.Running) > 0:
@@ -305,11 +306,11 @@ func TestRoundsEnd(t *testing.T) {
 	}
 }
 
-// TestANodeIsLost while its gang is waited for: another one takes its place, and who saves already counts.
-func TestANodeIsLost(t *testing.T) {
+// TestNodeIsLost while its gang yields: another victim replaces it, and the one that saves already counts.
+func TestNodeIsLost(t *testing.T) {
 	slow, fast, other := old("slow", 1, time.Hour), old("fast", 1, time.Hour), old("other", 1, time.Hour)
 	slow.Save, fast.Save, other.Save = 30*time.Second, 10*time.Second, 30*time.Second
-	other.Start = time.Hour // the dearest
+	other.Start = time.Hour // the most expensive
 	w := full(slow, fast, other, old("last", 2, 0)).waits("w", 5, 2, time.Minute)
 	p := play(t, w)
 	p.tick()
@@ -325,7 +326,7 @@ func TestANodeIsLost(t *testing.T) {
 	}
 }
 
-// TestKilledWithTheOthers: who does not save runs until those who do are ready, and no longer.
+// TestKilledWithTheOthers: a victim that does not save runs until the others are ready, and no longer.
 func TestKilledWithTheOthers(t *testing.T) {
 	saves, mute := old("saves", 1, time.Hour), old("mute", 1, time.Hour)
 	mute.AskFailed = true
@@ -336,8 +337,8 @@ func TestKilledWithTheOthers(t *testing.T) {
 	}
 }
 
-// TestAskedMeansNeeded: a victim whose time has come may have been told already, and is spared no more.
-func TestAskedMeansNeeded(t *testing.T) {
+// TestAskedVictimIsNotSpared: a victim whose time has come may have its request already.
+func TestAskedVictimIsNotSpared(t *testing.T) {
 	slow, fast := old("slow", 1, time.Hour), old("fast", 1, time.Hour)
 	slow.Save, fast.Save = 30*time.Second, 10*time.Second
 	p := play(t, full(slow, fast).waits("w", 5, 2, time.Minute))

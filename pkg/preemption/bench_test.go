@@ -9,7 +9,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// BenchmarkChoose: a gang of so many ranks waits on a full cluster of 1,000 nodes with 1,000 gangs.
+// BenchmarkChoose: a gang waits on a full cluster of 1,000 nodes with 1,000 gangs.
 func BenchmarkChoose(b *testing.B) {
 	for _, ranks := range []int64{1, 8, 64, 512} {
 		b.Run(fmt.Sprint(ranks, " ranks"), func(b *testing.B) {
@@ -31,7 +31,7 @@ func BenchmarkChoose(b *testing.B) {
 	}
 }
 
-// crowded is a cluster of so many gangs, each with halves of two nodes.
+// crowded returns a cluster of gangs, each with halves of two nodes.
 func crowded(r *rand.Rand, gangs int) Snapshot {
 	w := Snapshot{Now: now}
 	for i := range gangs {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Snapshot of the cluster: all that a choice depends on.
+// Snapshot of the cluster: the input of a choice.
 type Snapshot struct {
 	Now     time.Time
 	Nodes   []Node
@@ -16,26 +16,26 @@ type Snapshot struct {
 	Plans []Plan
 }
 
-// Outcome says what was found for a gang that waits.
+// Outcome of the search for a waiting gang.
 type Outcome string
 
 const (
-	// Planned: the plan makes room.
+	// Planned: the plan frees enough capacity.
 	Planned Outcome = "Planned"
-	// Patience: it has not lacked room for long.
+	// Patience: the gang has waited too short a time.
 	Patience Outcome = "Patience"
-	// Busy: as many plans are outstanding as may be.
+	// Busy: the limit of outstanding plans is reached.
 	Busy Outcome = "Busy"
-	// Fits: there is room; it is for the scheduler to find it.
+	// Fits: there is capacity, and the scheduler should use it.
 	Fits Outcome = "Fits"
-	// OnlyProtected: all that could make room have run for too short a time.
+	// OnlyProtected: all possible victims have run for too short a time.
 	OnlyProtected Outcome = "OnlyProtected"
-	// NoCover: not even all that are worth less make enough room.
+	// NoCover: all gangs of lower value together do not free enough capacity.
 	NoCover Outcome = "NoCover"
 )
 
-// Choice for one gang that waits. Again is when another choice may come out differently though nothing
-// happens; zero where only an event can change it.
+// Choice for one waiting gang. Again is when another choice may differ without any event; zero: only an event
+// can change it.
 type Choice struct {
 	For     Ref
 	Outcome Outcome
@@ -43,7 +43,7 @@ type Choice struct {
 	Again   time.Time
 }
 
-// Choose for every gang that waits and has no plan: by value, then by age.
+// Choose returns a choice for every waiting gang without a plan, in the order of value, then age.
 func (p Policy) Choose(w Snapshot) []Choice {
 	outstanding := slices.Clone(w.Plans)
 	var choices []Choice
@@ -65,7 +65,7 @@ func (p Policy) Choose(w Snapshot) []Choice {
 	return choices
 }
 
-// served are the gangs without a plan, in the order of service.
+// served returns the gangs without a plan, in the order of service.
 func served(w Snapshot) []*Waiting {
 	var list []*Waiting
 	for i := range w.Waiting {
@@ -80,7 +80,7 @@ func served(w Snapshot) []*Waiting {
 	return list
 }
 
-// choose for one gang, given who gives way to it already.
+// choose for one gang, given the victims that already yield to it.
 func (p Policy) choose(
 	w Snapshot, outstanding []Plan, waiting *Waiting, deadline time.Time, already []Victim,
 ) Choice {
@@ -93,7 +93,7 @@ func (p Policy) choose(
 		choice.Outcome = Fits
 		return choice
 	}
-	lapses := waiting.Blocked.Add(waiting.MaxDelay / 2) // from then on nobody is protected
+	lapses := waiting.Blocked.Add(waiting.MaxDelay / 2) // from then on no gang is protected
 	lesser := slices.DeleteFunc(w.lesser(outstanding, waiting), func(g *Running) bool {
 		return slices.ContainsFunc(already, func(v Victim) bool { return v.Ref == g.Ref })
 	})
@@ -115,8 +115,8 @@ func (p Policy) choose(
 	return choice
 }
 
-// lesser are the gangs that are worth less, in no plan, not being ended, and known to the preemptor's
-// scheduler.
+// lesser returns the gangs of lower value that the preemptor's scheduler can preempt, that are in no plan and
+// not ending.
 func (w Snapshot) lesser(outstanding []Plan, waiting *Waiting) []*Running {
 	var list []*Running
 	for i := range w.Running {
@@ -129,7 +129,7 @@ func (w Snapshot) lesser(outstanding []Plan, waiting *Waiting) []*Running {
 	return list
 }
 
-// still are those of some victims that have pods.
+// still returns the victims that have pods.
 func (w Snapshot) still(victims []Victim) []*Running {
 	var list []*Running
 	for _, v := range victims {
@@ -148,7 +148,7 @@ func (w Snapshot) running(ref Ref) *Running {
 	return &w.Running[i]
 }
 
-// leastValuable is the cover whose most valuable gang is worth least; nil where there is none.
+// leastValuable returns the cover whose most valuable gang has the lowest value; nil: there is no cover.
 func (s *space) leastValuable(list []*candidate) []*candidate {
 	var values []int32
 	for _, c := range list {
@@ -165,8 +165,8 @@ func (s *space) leastValuable(list []*candidate) []*candidate {
 	return nil
 }
 
-// plan for victims that make enough room together. All are to be ready at the same time: the one that saves
-// longest is asked first.
+// plan for victims that together free enough capacity. All should be ready at the same time, so the one with
+// the longest save gets its request first.
 func (p Policy) plan(
 	now time.Time, waiting *Waiting, s *space, victims []*candidate, deadline time.Time,
 ) Plan {

@@ -11,7 +11,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// TestInvariants: what must hold of every choice, in many random clusters, and of those that follow it.
+// TestInvariants checks the invariants of choices in many random clusters, and of the choices that follow.
 func TestInvariants(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	seen := map[Outcome]int{}
@@ -22,7 +22,7 @@ func TestInvariants(t *testing.T) {
 			seen[c.Outcome]++
 		}
 		check(t, w, first)
-		// The next pass, with the first ones outstanding: a later one may live on what they leave.
+		// The next pass, with the first plans outstanding: a later gang may use what they free.
 		for _, c := range first[:r.IntN(len(first)+1)] {
 			if c.Outcome == Planned {
 				w.Plans = append(w.Plans, c.Plan)
@@ -69,7 +69,7 @@ func check(t *testing.T, w Snapshot, choices []Choice) {
 			}
 			has[v.Ref] = true
 			if g.Value >= waiting[plan.For].Value || g.Foreign {
-				t.Fatalf("%+v makes room for a gang of value %d", g, waiting[plan.For].Value)
+				t.Fatalf("%+v yields to a gang of value %d", g, waiting[plan.For].Value)
 			}
 			for node, amounts := range g.Holds {
 				for name, n := range amounts {
@@ -81,7 +81,7 @@ func check(t *testing.T, w Snapshot, choices []Choice) {
 	}
 }
 
-// checkClaim takes a plan's claim from what is left, and requires it to be all that the gang needs.
+// checkClaim subtracts a plan's claim from the free amounts, and requires it to cover all needs of the gang.
 func checkClaim(t *testing.T, of Waiting, plan Plan, left map[string]scheduler.Amounts) {
 	t.Helper()
 	wanted := scheduler.Amounts{}
@@ -99,7 +99,7 @@ func checkClaim(t *testing.T, of Waiting, plan Plan, left map[string]scheduler.A
 			}
 			if node == quota {
 				budgeted[name] += n
-				claimed[name] -= n // it is no node
+				claimed[name] -= n // a budget
 			}
 		}
 	}
@@ -133,7 +133,7 @@ func checkTimes(t *testing.T, of Waiting, plan Plan, running map[Ref]Running) {
 	}
 }
 
-// one node with a gang of 8 GPUs on each.
+// full returns one node with a gang of 8 GPUs for each gang.
 func full(gangs ...Running) Snapshot {
 	w := Snapshot{Now: now}
 	for _, g := range gangs {
@@ -158,23 +158,23 @@ func (w Snapshot) waits(name string, value int32, ranks int64, blocked time.Dura
 	return w
 }
 
-// old gang, which has run for long enough to be preempted and was last heard of a second ago.
+// old returns a gang that has run long enough to be preempted and reported a second ago.
 func old(name string, value int32, unsaved time.Duration) Running {
 	return Running{
 		Ref: Ref{UID: types.UID(name)}, Value: value, Began: now.Add(-5 * time.Hour), Saved: now.Add(-unsaved),
-		Heard: now.Add(-time.Second), Save: 20 * time.Second, Start: time.Minute, Grace: 30 * time.Second}
+		Reported: now.Add(-time.Second), Save: 20 * time.Second, Start: time.Minute, Grace: 30 * time.Second}
 }
 
 func TestChoose(t *testing.T) {
 	const hour, minute = time.Hour, time.Minute
-	mute := func(g Running) Running { g.Heard = time.Time{}; return g }
+	mute := func(g Running) Running { g.Reported = time.Time{}; return g }
 	young := func(g Running) Running { g.Began = now.Add(-minute); return g }
 	for name, test := range map[string]struct {
 		cluster Snapshot
 		outcome Outcome
 		victims []string
 	}{
-		"the least valuable, whatever it costs": {
+		"the least valuable, at any cost": {
 			full(old("low", 1, hour), mute(old("lowest", 0, hour)), old("other", 1, 0)).waits("w", 5, 1, minute),
 			Planned, []string{"lowest"},
 		},
@@ -187,7 +187,7 @@ func TestChoose(t *testing.T) {
 			full(mute(old("mute", 1, minute)), old("listens", 1, hour)).waits("w", 5, 1, minute),
 			Planned, []string{"listens"},
 		},
-		"nobody of its own value": {
+		"not one of its own value": {
 			full(old("a", 5, 0), old("b", 6, 0)).waits("w", 5, 1, minute), NoCover, nil,
 		},
 		"not enough": {full(old("a", 1, 0), old("b", 5, 0)).waits("w", 5, 2, minute), NoCover, nil},
@@ -197,7 +197,7 @@ func TestChoose(t *testing.T) {
 		"protected no longer": {
 			full(young(old("a", 1, 0))).waits("w", 5, 1, minute), Planned, []string{"a"},
 		},
-		"it has not waited": {full(old("a", 1, 0)).waits("w", 5, 1, time.Second), Patience, nil},
+		"has not waited long": {full(old("a", 1, 0)).waits("w", 5, 1, time.Second), Patience, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := policy.Choose(test.cluster)[0]
@@ -212,7 +212,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestTwoWait: the second one gets what the first one leaves, and both keep their plans in the next pass.
+// TestTwoWait: the second gang gets what the first leaves, and both keep their plans in the next pass.
 func TestTwoWait(t *testing.T) {
 	w := full(old("a", 1, 0), old("b", 2, 0)).
 		waits("second", 5, 1, 2*time.Minute).waits("first", 6, 1, time.Minute)
@@ -233,7 +233,7 @@ func TestTwoWait(t *testing.T) {
 	}
 }
 
-// TestReadyTogether: who saves longest is asked first, and the deadline holds for all.
+// TestReadyTogether: the victim with the longest save is asked first, and all have the same deadline.
 func TestReadyTogether(t *testing.T) {
 	slow, fast := old("slow", 1, 0), old("fast", 1, 0)
 	slow.Save, fast.Save = 30*time.Second, 10*time.Second

@@ -6,35 +6,35 @@ import (
 	"time"
 )
 
-// Mode says how a gang is ended.
+// Mode is how a gang ends.
 type Mode string
 
 const (
-	// Save asks it for a checkpoint first.
+	// Save requests a checkpoint first.
 	Save Mode = "Save"
-	// NextCheckpoint waits for the one that it is about to write: it cannot be asked.
+	// NextCheckpoint waits for the checkpoint that the gang is about to write: its trainer takes no requests.
 	NextCheckpoint Mode = "NextCheckpoint"
-	// EndsByItself leaves it alone: it is expected to finish in time.
+	// EndsByItself: the gang is expected to finish in time.
 	EndsByItself Mode = "EndsByItself"
-	// Kill ends it as it stands.
+	// Kill ends the gang without a save.
 	Kill Mode = "Kill"
 )
 
-// Price is what the end of a gang costs.
+// Price of ending a gang.
 type Price struct {
 	Mode Mode
-	// Lost is the time of training that must be done again, Restart that of another start.
+	// Lost is the training time to repeat, Restart the time of another start.
 	Lost, Restart time.Duration
-	// GPUSeconds of both, over all its GPUs.
+	// GPUSeconds of both, over all GPUs of the gang.
 	GPUSeconds int64
 }
 
-// missedHeartbeats is how many a gang may miss and still be believed to listen.
+// missedHeartbeats is how many heartbeats a gang can miss before it counts as silent.
 const missedHeartbeats = 3
 
 // Cost of ending a gang at a time, by a deadline.
 func (p Policy) Cost(g *Running, now, deadline time.Time) Price {
-	// Whoever should have finished and runs has said nothing of when it will.
+	// A gang that should have finished has no usable estimate.
 	if finishes := g.End; finishes.After(now) && !finishes.After(deadline) {
 		return Price{Mode: EndsByItself}
 	}
@@ -55,8 +55,8 @@ func (p Policy) Cost(g *Running, now, deadline time.Time) Price {
 
 func (p Policy) capped(unsaved time.Duration) time.Duration { return min(max(0, unsaved), p.LossCap) }
 
-// SavesAhead reports whether a gang that may soon have to go is to save now, and to train on: it has neither
-// saved nor been asked to for as long as loses it the least time to saves and interruptions together.
+// SavesAhead reports whether a gang that may soon be preempted should save now and continue to train. It
+// should if it has neither saved nor been asked to save for the optimum interval.
 func (p Policy) SavesAhead(g *Running, now time.Time) bool {
 	last := g.Began
 	for _, at := range []time.Time{g.Saved, g.AskedAhead} {
@@ -67,7 +67,7 @@ func (p Policy) SavesAhead(g *Running, now time.Time) bool {
 	return p.listens(g, now) && now.Sub(last) >= p.optimum(g)
 }
 
-// optimum between two saves, by Young (1974) and Daly (2006); at least as long as one takes.
+// optimum interval between two saves, by Young (1974) and Daly (2006); at least as long as a save takes.
 func (p Policy) optimum(g *Running) time.Duration {
 	between := g.Optimum
 	if between == 0 {
@@ -76,9 +76,9 @@ func (p Policy) optimum(g *Running) time.Duration {
 	return max(between, save(g))
 }
 
-// listens reports whether a gang may be expected to save when it is asked.
+// listens reports whether a gang can be expected to save on request.
 func (p Policy) listens(g *Running, now time.Time) bool {
-	return !g.AskFailed && !g.Heard.IsZero() && now.Sub(g.Heard) < missedHeartbeats*p.Heartbeat
+	return !g.AskFailed && !g.Reported.IsZero() && now.Sub(g.Reported) < missedHeartbeats*p.Heartbeat
 }
 
 func (p Policy) start(g *Running) time.Duration {
@@ -88,7 +88,7 @@ func (p Policy) start(g *Running) time.Duration {
 	return p.UnknownStart
 }
 
-// save is how long a gang takes to save. A trainer that claims more than its grace is ended before that.
+// save returns how long a gang takes to save, at most its grace: then Kubernetes kills it.
 func save(g *Running) time.Duration {
 	if g.Save > 0 {
 		return min(g.Save, g.Grace)
@@ -96,7 +96,7 @@ func save(g *Running) time.Duration {
 	return g.Grace
 }
 
-// protected reports whether a gang has not run for long enough to be preempted.
+// protected reports whether a gang has run for too short a time to be preempted.
 func (p Policy) protected(g *Running, now time.Time) bool {
 	return now.Sub(g.Began) < max(cmp.Or(g.MinRun, p.MinRun), 2*(save(g)+p.start(g)))
 }

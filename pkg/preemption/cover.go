@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// candidate is a gang that may make room, at a price.
+// candidate is a possible victim with its price.
 type candidate struct {
 	gang   *Running
 	price  Price
 	shares []share
 }
 
-// cost of a candidate, in GPU-seconds and a bit: of those that cost nothing the fewest are taken.
+// cost of a candidate, in GPU-seconds plus 1, so that among free ones the fewest are taken.
 func (c *candidate) cost() int64 { return c.price.GPUSeconds + 1 }
 
 func totalCost(list []*candidate) int64 {
@@ -23,7 +23,7 @@ func totalCost(list []*candidate) int64 {
 	return sum
 }
 
-// candidates of which each has something that the ranks could use, cheapest first.
+// candidates returns the gangs that hold something the ranks could use, cheapest first.
 func (s *space) candidates(gangs []*Running, price func(*Running) Price) []*candidate {
 	var list []*candidate
 	for _, g := range gangs {
@@ -63,14 +63,14 @@ func overlap(held, wanted []int64) bool {
 	return false
 }
 
-// compareCandidates by cost; then the later start first, since it has less to show for its time.
+// compareCandidates by cost; then the one that started later first, since it has done less work.
 func compareCandidates(a, b *candidate) int {
 	return cmp.Or(cmp.Compare(a.cost(), b.cost()), cmp.Compare(a.gang.Value, b.gang.Value),
 		b.gang.Began.Compare(a.gang.Began), cmp.Compare(a.gang.UID, b.gang.UID))
 }
 
-// cover returns the gangs that make enough room together; nil where all of them do not. The space is as it
-// was afterwards.
+// cover returns the gangs that together free enough capacity; nil: all of them do not. It leaves the space
+// unchanged.
 func (s *space) cover(list []*candidate) []*candidate {
 	all := s.with(list)
 	enough := s.fits()
@@ -86,7 +86,7 @@ func (s *space) cover(list []*candidate) []*candidate {
 	return best
 }
 
-// guess the cheapest of a few covers that are found fast. All of the list are enough.
+// guess returns the cheapest of a few quickly found covers. The full list must be enough.
 func (s *space) guess(list []*candidate) []*candidate {
 	var best []*candidate
 	for _, try := range []func([]*candidate) []*candidate{s.single, s.cheapestFirst, s.mostRoomForItsCost} {
@@ -96,13 +96,13 @@ func (s *space) guess(list []*candidate) []*candidate {
 			}
 		}
 	}
-	if best == nil { // all are enough, and some of them need not be: more room can place fewer of several roles
+	if best == nil { // the full list is enough, but part of it may not be: see place
 		best = s.reduced(list)
 	}
 	return best
 }
 
-// loan is room that is added for a while.
+// loan is temporarily added capacity.
 type loan struct {
 	s      *space
 	shares []share
@@ -119,7 +119,7 @@ func (s *space) with(list []*candidate) loan {
 
 func (l loan) undo() { l.s.add(l.shares, -1) }
 
-// single is the cheapest one that is enough alone.
+// single returns the cheapest candidate that is enough alone.
 func (s *space) single(list []*candidate) []*candidate {
 	for _, c := range list {
 		l := s.with([]*candidate{c})
@@ -132,7 +132,7 @@ func (s *space) single(list []*candidate) []*candidate {
 	return nil
 }
 
-// cheapestFirst takes one after the other until they are enough.
+// cheapestFirst adds candidates by cost until they are enough.
 func (s *space) cheapestFirst(list []*candidate) []*candidate {
 	for n := range list {
 		s.add(list[n].shares, 1)
@@ -145,11 +145,11 @@ func (s *space) cheapestFirst(list []*candidate) []*candidate {
 	return nil
 }
 
-// undoTwice takes back what was lent before as well as now.
+// undoTwice undoes the previous loan and this one.
 func (l loan) undoTwice() { l.undo(); l.undo() }
 
-// mostRoomForItsCost takes in each step the one whose cost by the ranks that it makes room for is least. What
-// one is worth changes only with what is taken on its nodes.
+// mostRoomForItsCost adds in each step the candidate with the lowest cost by rank that then fits. This
+// changes only with the candidates taken on its nodes.
 func (s *space) mostRoomForItsCost(list []*candidate) []*candidate {
 	on := map[int][]int{}
 	scores := make([]float64, len(list))
@@ -189,11 +189,11 @@ func (s *space) mostRoomForItsCost(list []*candidate) []*candidate {
 	return taken
 }
 
-// partial is the worth of a part of a rank's room: two halves of a node are worth something, though no rank
-// fits into either, and less than a whole one.
+// partial is the weight of part of a rank's capacity: two halves of a node have value although no rank fits
+// into either, but less than a full one.
 const partial = 0.25
 
-// gain is how many more ranks would fit with what a candidate holds; parts of one count a little.
+// gain returns how many more ranks fit with what a candidate holds; parts of a rank count a little.
 func (s *space) gain(c *candidate) float64 {
 	var gain float64
 	for _, sh := range c.shares {
@@ -218,7 +218,7 @@ func (s *space) gain(c *candidate) float64 {
 	return gain
 }
 
-// part of a rank for which there is room, as the scarcest resource has it; unbounded above.
+// part of a rank that fits, by the scarcest resource; can exceed 1.
 func part(free, requests []int64) float64 {
 	least := -1.0
 	for i, amount := range requests {
@@ -231,7 +231,7 @@ func part(free, requests []int64) float64 {
 	return max(0, least)
 }
 
-// reduced leaves out who is not needed: the most valuable first, then the dearest.
+// reduced leaves out unneeded candidates: the most valuable first, then the most expensive.
 func (s *space) reduced(list []*candidate) []*candidate {
 	kept := slices.SortedFunc(slices.Values(list), func(a, b *candidate) int {
 		return cmp.Or(cmp.Compare(b.gang.Value, a.gang.Value), compareCandidates(b, a))

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// cheapest of all covers, by trying every one; 0 and false where there is none.
+// cheapest of all covers, by trying every one; 0 and false: there is none.
 func cheapest(s *space, list []*candidate) (int64, bool) {
 	best, found := int64(0), false
 	for set := range 1 << len(list) {
@@ -23,7 +23,7 @@ func cheapest(s *space, list []*candidate) (int64, bool) {
 	return best, found
 }
 
-// TestCoverIsCheapest compares covers with those that a search of everything finds, in many random clusters.
+// TestCoverIsCheapest compares covers with those of an exhaustive search, in many random clusters.
 func TestCoverIsCheapest(t *testing.T) {
 	const clusters = 100_000 / 8
 	r := rand.New(rand.NewPCG(1, 2))
@@ -42,7 +42,7 @@ func TestCoverIsCheapest(t *testing.T) {
 		}
 		want, feasible := cheapest(s, list)
 		got := s.cover(list)
-		if got == nil && feasible { // of several roles one may take what another needs, see place
+		if got == nil && feasible { // roles may compete for a node, see place
 			missed++
 			continue
 		}
@@ -51,7 +51,7 @@ func TestCoverIsCheapest(t *testing.T) {
 			continue
 		}
 		if l := s.with(got); !s.fits() {
-			t.Fatalf("a cover is not enough: %+v", w)
+			t.Fatalf("a cover is too small: %+v", w)
 		} else {
 			l.undo()
 		}
@@ -65,10 +65,10 @@ func TestCoverIsCheapest(t *testing.T) {
 			worst = max(worst, ratio)
 		}
 	}
-	t.Logf("%d covers, %d clusters without, %d missed; %d guesses dearer than 1.1 times that, at most %.2f",
+	t.Logf("%d covers, %d clusters without, %d missed; %d guesses above 1.1 times that, at most %.2f",
 		covered, infeasible, missed, guessed, worst)
 	if covered < clusters/10 || infeasible < clusters/20 {
-		t.Error("the clusters say nothing")
+		t.Error("the clusters are too easy")
 	}
 	if missed > covered/100 {
 		t.Error("too many are missed")

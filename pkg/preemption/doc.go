@@ -1,25 +1,23 @@
-// Package preemption answers one question: which running gangs should make room for one that waits, and what
-// would that cost? It knows no client and no clock; who acts on its answer is not its concern.
+// Package preemption chooses which running gangs yield to one that waits, and at what cost. It uses no client
+// and no clock, and only returns plans.
 //
-//	gang.go       who runs, who waits, and what admins have set
-//	cost.go       what the end of a gang costs, in GPU-seconds, and how it had best be ended
+//	gang.go       running gangs, waiting gangs, and the admins' policy
+//	cost.go       what the end of a gang costs, in GPU-seconds, and its cheapest mode
 //	space.go      how many ranks of a gang fit on the nodes, with what some gangs hold
-//	cover.go      the cheapest gangs that make enough room together
-//	search.go     the same, exactly, where they are few
-//	choose.go     for all that wait: by priority, then by age, each from what the ones before have left
+//	cover.go      the cheapest gangs that together free enough capacity
+//	search.go     the same, exactly, for few candidates
+//	choose.go     for all waiting gangs: by priority, then by age, each from what the earlier ones left
 //	room_left.go  what outstanding plans leave
-//	plan.go       a plan, and when each of its victims gives way
-//	advance.go    what becomes of it: its victims are asked and released together; the scheduler has the room,
-//	              or others have taken it; another round, or the scheduler preempts by itself
+//	plan.go       a plan, and when each of its victims yields
+//	advance.go    the phases of a plan, its rounds, and its end
 //
 // # Rules
 //
-//   - A victim's value is strictly below its preemptor's. Of all covers those are taken whose most valuable
-//     victim is worth least; among these the cheapest.
-//   - A gang that has not run for long is protected: ending it soon after its start would undo what its start
-//     has cost. Protection ends once the preemptor has waited for half of the delay that it may be asked to
-//     bear.
-//   - A trainer cannot raise its own price by what it claims: unsaved work counts from when the operator
-//     heard of a commit, and never more than LossCap of it.
-//   - What an outstanding plan has claimed is not given away again.
+//   - A victim's value is strictly below its preemptor's. The chosen cover is the one whose most valuable
+//     victim has the lowest value; among these the cheapest.
+//   - A gang that has run for a short time is protected, since its start was expensive. Protection ends once
+//     the preemptor has waited for half of its maximum delay.
+//   - A trainer cannot raise its price by its reports: unsaved work counts from when the operator received a
+//     commit, up to LossCap.
+//   - Capacity claimed by an outstanding plan is not available to others.
 package preemption

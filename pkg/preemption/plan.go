@@ -11,26 +11,26 @@ import (
 type Phase string
 
 const (
-	// Asking: its victims are asked to save, or waited for.
+	// Asking: the operator asks its victims to save, or waits for them.
 	Asking Phase = "Asking"
-	// Releasing: all of them are being ended.
+	// Releasing: all victims are ending.
 	Releasing Phase = "Releasing"
-	// Placing: none has a pod left, and the scheduler is to use the room.
+	// Placing: no victim has a pod, and the scheduler should use the capacity.
 	Placing Phase = "Placing"
 )
 
-// Plan says who makes room for a gang.
+// Plan of which gangs yield to a gang.
 type Plan struct {
 	For     Ref
 	Phase   Phase
 	Victims []Victim
-	// Round counts from 1: others may take the room before the gang has it.
+	// Round counts from 1: other pods may take the freed capacity.
 	Round int
-	// Began is when the first round did, Since when the phase did.
+	// Began is when the first round began, Since when the phase began.
 	Began, Since time.Time
-	// Ready is when all that were asked should have saved. At the Deadline all are ended.
+	// Ready is when all asked victims should have saved. At the Deadline all victims are stopped.
 	Ready, Deadline time.Time
-	// Claim is what the gang takes of each node, once its victims are gone.
+	// Claim is what the gang takes of each node after its victims have ended.
 	Claim map[string]scheduler.Amounts
 }
 
@@ -38,7 +38,7 @@ type Plan struct {
 type Victim struct {
 	Ref
 	Price
-	// Ask is when it is asked, so that all are ready at the same time; zero where it is not asked.
+	// Ask is when the victim gets its request, so that all are ready at the same time; zero: no request.
 	Ask time.Time
 }
 
@@ -47,8 +47,7 @@ func (p *Plan) Has(g Ref) bool {
 	return slices.ContainsFunc(p.Victims, func(v Victim) bool { return v.Ref == g })
 }
 
-// due is when a victim is to be ended, or asked to save and end; the deadline where that depends on what it
-// does.
+// due is when a victim must end, or save and end; the deadline if that depends on the victim.
 func (p *Plan) due(v *Victim) time.Time {
 	switch v.Mode {
 	case Save:
@@ -59,7 +58,7 @@ func (p *Plan) due(v *Victim) time.Time {
 	return p.Deadline
 }
 
-// yields reports whether a victim that runs is to give way now.
+// yields reports whether a running victim must yield now.
 func (p *Plan) yields(v *Victim, g *Running, now time.Time) bool {
 	if v.Mode == NextCheckpoint && g.Saved.After(p.Began) {
 		return true

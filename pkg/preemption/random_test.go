@@ -13,7 +13,7 @@ import (
 
 const gpu, cpu = corev1.ResourceName("nvidia.com/gpu"), corev1.ResourceCPU
 
-// now of all tests.
+// now is the time of all tests.
 var now = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 
 var policy = Policy{
@@ -21,7 +21,7 @@ var policy = Policy{
 	Patience: 2 * time.Second, MaxPlans: 8, MaxRounds: 3, Placing: 30 * time.Second,
 }
 
-// randomSnapshot has nodes of 8 GPUs that gangs of every shape have filled, and a few that wait.
+// randomSnapshot has nodes of 8 GPUs, filled by gangs of every shape, and a few waiting gangs.
 func randomSnapshot(r *rand.Rand, gangs, waiting int) Snapshot {
 	w := Snapshot{Now: now}
 	nodes := 2 + r.IntN(6)
@@ -54,7 +54,7 @@ func randomSnapshot(r *rand.Rand, gangs, waiting int) Snapshot {
 // quota is a budget of GPUs.
 const quota = "quota of GPUs"
 
-// limit some of those that wait to a quota that some of the others use up.
+// limit some waiting gangs by a quota that some of the running gangs use up.
 func limit(r *rand.Rand, w *Snapshot) {
 	w.Nodes = append(w.Nodes, Node{Name: quota, Free: scheduler.Amounts{gpu: int64(r.IntN(8))}})
 	for i := range w.Running {
@@ -90,7 +90,7 @@ func randomRunning(r *rand.Rand, i int) Running {
 		g.Saved = now.Add(-seconds(r, 3600))
 	}
 	if r.IntN(4) > 0 {
-		g.Heard = now.Add(-seconds(r, 40))
+		g.Reported = now.Add(-seconds(r, 40))
 	}
 	if r.IntN(4) == 0 {
 		g.NextSave = now.Add(seconds(r, 300))
@@ -120,7 +120,7 @@ func randomWaiting(r *rand.Rand, i int, nodes []Node) Waiting {
 	return w
 }
 
-// seconds below a bound.
+// seconds returns a random duration below a bound.
 func seconds(r *rand.Rand, below int) time.Duration {
 	return time.Duration(r.IntN(below)) * time.Second
 }

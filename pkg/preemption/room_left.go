@@ -7,9 +7,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// ClaimOf returns what the gang of an outstanding plan takes of each node, once its victims are gone, beside
-// what the other plans have claimed: a plan that was written down has it no more. It is nil where they do not
-// make enough room.
+// ClaimOf returns what the gang of an outstanding plan takes of each node after its victims have ended, in
+// addition to the claims of other plans. Written plans do not contain it. It is nil if the victims do not
+// free enough capacity.
 func (w Snapshot) ClaimOf(plan Plan, waiting *Waiting) map[string]scheduler.Amounts {
 	others := slices.DeleteFunc(slices.Clone(w.Plans), func(o Plan) bool { return o.For == plan.For })
 	s := newSpace(left(w, others), waiting)
@@ -19,8 +19,8 @@ func (w Snapshot) ClaimOf(plan Plan, waiting *Waiting) map[string]scheduler.Amou
 	return s.claim()
 }
 
-// FitsSoon reports whether a gang without a plan fits into what is free and into what those leave who end
-// anyway, and for nobody else.
+// FitsSoon reports whether a gang without a plan fits into what is free plus what gangs release that end
+// without a preemptor.
 func (w Snapshot) FitsSoon(waiting *Waiting) bool {
 	s := newSpace(left(w, w.Plans), waiting)
 	for _, g := range w.still(w.orphans(w.Plans, nil)) {
@@ -29,7 +29,8 @@ func (w Snapshot) FitsSoon(waiting *Waiting) bool {
 	return s.fits()
 }
 
-// left is what the nodes have beyond what outstanding plans claim, once their victims are gone.
+// left returns what the nodes have beyond the claims of outstanding plans, after the plans' victims have
+// ended.
 func left(w Snapshot, outstanding []Plan) []Node {
 	more := map[string]scheduler.Amounts{}
 	add := func(by map[string]scheduler.Amounts, sign int64) {
@@ -43,7 +44,7 @@ func left(w Snapshot, outstanding []Plan) []Node {
 		}
 	}
 	for _, plan := range outstanding {
-		for _, g := range w.still(plan.Victims) { // few, of thousands that run
+		for _, g := range w.still(plan.Victims) { // few of the thousands of running gangs
 			add(g.Holds, 1)
 		}
 		add(plan.Claim, -1)

@@ -1,14 +1,14 @@
 package preemption
 
 const (
-	// searched is how many candidates are few enough for an exact search.
+	// searched is the largest number of candidates for an exact search.
 	searched = 16
-	// steps bounds the search; what it has found until then counts.
+	// steps bounds the search. At the bound the best cover so far counts.
 	steps = 1 << 15
 )
 
-// search for the cheapest cover, by branch and bound: candidates come cheapest first, and a branch ends where
-// it costs as much as the best that is known.
+// search for the cheapest cover, by branch and bound. Candidates come cheapest first, and a branch ends when
+// it costs as much as the best known cover.
 func (s *space) search(list, best []*candidate) []*candidate {
 	bound, tried := totalCost(best), 0
 	var taken []*candidate
@@ -23,7 +23,7 @@ func (s *space) search(list, best []*candidate) []*candidate {
 		}
 		for i := from; i < len(list); i++ {
 			if cost+list[i].cost() >= bound {
-				return // so do all that come after it
+				return // as do all candidates after it
 			}
 			taken = append(taken, list[i])
 			s.add(list[i].shares, 1)

@@ -11,8 +11,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// space is the room on the nodes for one gang, with what others add to it. Resources and nodes are numbers
-// here: a cover tries thousands of combinations.
+// space is the capacity of the nodes for one gang, plus that of possible victims. Resources and nodes are
+// indices, since a cover tries thousands of combinations.
 type space struct {
 	names []corev1.ResourceName
 	nodes map[string]int
@@ -22,10 +22,10 @@ type space struct {
 	budgets []budget
 }
 
-// budget is a row of free on which no rank is placed, but all of them must fit into it together.
+// budget is a row of free that no rank is placed on: all ranks together must fit into it.
 type budget struct {
 	node int
-	// total of what all ranks need, by resource; 0 for what it does not limit.
+	// total needs of all ranks, by resource; 0 for what the budget does not limit.
 	total []int64
 }
 
@@ -33,10 +33,10 @@ type need struct {
 	ranks    int64
 	requests []int64 // by resource; 0: none
 	nodes    []int   // sorted
-	order    []int   // the same, in the order in which they are used
+	order    []int   // the same, in the order of use
 }
 
-// newSpace has the nodes that any of the gang's needs may use, in their order, and its budgets.
+// newSpace has the nodes that the gang's needs can use, in their order, and its budgets.
 func newSpace(nodes []Node, waiting *Waiting) *space {
 	s := &space{nodes: map[string]int{}}
 	used, resources := map[string]bool{}, map[corev1.ResourceName]bool{}
@@ -75,7 +75,7 @@ func newSpace(nodes []Node, waiting *Waiting) *space {
 	return s
 }
 
-// limited is what all ranks need together of what a budget limits.
+// limited returns the total needs of all ranks for the resources that a budget limits.
 func (s *space) limited(by Node, needs []Need) []int64 {
 	total := make([]int64, len(s.names))
 	for _, n := range needs {
@@ -88,7 +88,7 @@ func (s *space) limited(by Node, needs []Need) []int64 {
 	return total
 }
 
-// preferOwn puts the nodes that only one role may use before those that a later one may need, too.
+// preferOwn puts nodes that only one role can use before nodes that later roles need too.
 func (s *space) preferOwn() {
 	for i := range s.needs {
 		n := &s.needs[i]
@@ -105,7 +105,7 @@ func (s *space) preferOwn() {
 	}
 }
 
-// largestFirst is the order in which package scheduler places roles (placeable), too.
+// largestFirst returns the order in which package scheduler also places roles (placeable).
 func largestFirst(needs []Need) []Need {
 	sorted := slices.Clone(needs)
 	slices.SortStableFunc(sorted, func(a, b Need) int {
@@ -125,13 +125,13 @@ func (s *space) vector(a scheduler.Amounts) []int64 {
 	return v
 }
 
-// share is what somebody holds on one node.
+// share is what a gang holds on one node.
 type share struct {
 	node    int
 	amounts []int64
 }
 
-// shares of what somebody holds, on the nodes that matter and of the resources that do.
+// shares of what a gang holds, on the space's nodes and of its resources.
 func (s *space) shares(holds map[string]scheduler.Amounts) []share {
 	var list []share
 	for name, amounts := range holds {
@@ -143,7 +143,7 @@ func (s *space) shares(holds map[string]scheduler.Amounts) []share {
 	return list
 }
 
-// add shares to what is free, or take them away again with sign -1.
+// add shares to the free amounts, or subtract them with sign -1.
 func (s *space) add(shares []share, sign int64) {
 	for _, sh := range shares {
 		free := s.free[sh.node]
@@ -153,7 +153,7 @@ func (s *space) add(shares []share, sign int64) {
 	}
 }
 
-// fit is how many ranks with the requests fit into what is free.
+// fit returns how many ranks with the requests fit into the free amounts.
 func fit(free, requests []int64) int64 {
 	n := int64(math.MaxInt64)
 	for i, amount := range requests {
@@ -164,8 +164,8 @@ func fit(free, requests []int64) int64 {
 	return n
 }
 
-// place all ranks, and return what they take by node; false where some find no room. The roles come one after
-// the other, so that of several roles a solution may be missed that a search would find.
+// place all ranks and return what they take by node; false: some do not fit. Roles are placed one after the
+// other, so with several roles it may miss a solution.
 func (s *space) place() (map[int][]int64, bool) {
 	taken := map[int][]int64{}
 	for _, n := range s.needs {
@@ -200,14 +200,14 @@ func (s *space) place() (map[int][]int64, bool) {
 	return taken, true
 }
 
-// fits reports whether all ranks find room.
+// fits reports whether all ranks fit.
 func (s *space) fits() bool {
 	for _, b := range s.budgets {
 		if !enough(s.free[b.node], b.total) {
 			return false
 		}
 	}
-	for _, n := range s.needs { // each role alone: most tries end here
+	for _, n := range s.needs { // each role alone: most tries fail here
 		left := n.ranks
 		for _, node := range n.nodes {
 			if left -= fit(s.free[node], n.requests); left <= 0 {
@@ -234,7 +234,7 @@ func enough(free, total []int64) bool {
 	return true
 }
 
-// claim returns what the ranks would take by node, and of each budget; nil where they do not fit.
+// claim returns what the ranks would take by node and of each budget; nil: they do not fit.
 func (s *space) claim() map[string]scheduler.Amounts {
 	taken, ok := s.place()
 	if !ok {

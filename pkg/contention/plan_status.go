@@ -5,11 +5,11 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/preemption"
 )
 
-// maxVictims that a status lists.
+// maxVictims bounds the victims in a status.
 const maxVictims = 64
 
-// say a choice as the status of its gang's job has it.
-func (r *round) say(j *Job, c preemption.Choice) *v1alpha1.PreemptionStatus {
+// statusOf returns the status for a choice.
+func (r *round) statusOf(j *Job, c preemption.Choice) *v1alpha1.PreemptionStatus {
 	st := &v1alpha1.PreemptionStatus{
 		Outcome: v1alpha1.PreemptionOutcome(c.Outcome), VictimCount: int32(len(c.Plan.Victims)),
 	}
