@@ -27,8 +27,8 @@ func AmountsOf(l corev1.ResourceList) Amounts {
 	return a
 }
 
-// Requests returns what one rank of the role requests, as kube-scheduler counts it: without resources of
-// which it requests none, and with 1 of the node's limit of pods. The role must have a template.
+// Requests returns the requests of one rank of the role, as kube-scheduler counts them: without resources
+// with request 0, and with 1 of the node's limit of pods. The role must have a template.
 func (r Role) Requests() Amounts {
 	a := AmountsOf(RequestsOf(&r.Template.Spec))
 	maps.DeleteFunc(a, func(_ corev1.ResourceName, n int64) bool { return n == 0 })

@@ -6,14 +6,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Traits are what the operator must know of a dialect besides its translation. They never change while the
-// operator runs. The zero value suits a scheduler that needs no special treatment.
+// Traits are the fixed properties of a dialect, besides its translation. The zero value suits a scheduler
+// that needs no special treatment.
 type Traits struct {
-	// Installation tells an admin how to make the cluster serve the dialect's kinds, as a phrase that can
-	// follow a semicolon. Empty: install the scheduler.
+	// Installation describes for an admin how to make the cluster serve the dialect's kinds, as a phrase that
+	// can follow a semicolon. Empty: install the scheduler.
 	Installation string
-	// ClusterKinds are the cluster-scoped kinds whose objects the backend finds in Gang.ClusterObjects, in
-	// every call.
+	// ClusterKinds are the cluster-scoped kinds whose objects the backend gets in Gang.ClusterObjects.
 	ClusterKinds []schema.GroupVersionKind
 	// ManagedBy is the spec.managedBy of jobs that the scheduler dispatches to other clusters. The operator of
 	// such a cluster runs a copy of the job. Here only the objects of Objects stand for the gang, and the
@@ -31,12 +30,12 @@ type Traits struct {
 	WaitingClasses bool
 }
 
-// Preemptor is a Backend whose scheduler preempts by the priorities of gangs alone, so that the victims it
-// may choose can be computed. Any other scheduler chooses by quotas of its own.
+// Preemptor is a Backend whose scheduler preempts only by the priorities of gangs, so that the operator can
+// compute its victims. Any other scheduler chooses by quotas.
 type Preemptor interface {
 	Backend
-	// MayPreempt reports whether the scheduler may preempt a running gang of its own for a waiting one of a
-	// higher priority, as far as the two tell. Whether the scheduler is configured to preempt does not matter.
+	// MayPreempt reports whether the scheduler may preempt a running gang for a waiting one of a higher
+	// priority, if it is configured to preempt.
 	MayPreempt(waiting, running Contender) bool
 }
 
@@ -48,18 +47,19 @@ type Contender struct {
 	Pods []*corev1.Pod
 }
 
-// Explainer is a Backend that has reasons of its own: a queue that is missing or closed, a quota that is used
-// up, an admission check that is pending. The function Explain finds the reasons that hold for any scheduler
-// (nodes, volumes, the order of waiting).
+// Explainer is a Backend with reasons of its own: a missing or closed queue, an exceeded quota, a pending
+// admission check. The function Explain has the reasons that apply to any scheduler (nodes, volumes, the
+// order of waiting).
 type Explainer interface {
 	Backend
-	// StateKinds are the kinds whose objects Explain reads from ClusterState.Objects. They are watched where
-	// the cluster serves them and the backend's own Kinds.
+	// StateKinds are the kinds whose objects Explain reads from ClusterState.Objects. The operator watches
+	// them if the cluster serves them and the backend's own Kinds.
 	StateKinds() []schema.GroupVersionKind
-	// Matters reports whether a change of such an object may change a reason, and not only its numbers; if
-	// so, all waiting jobs are reconciled at once. Before is nil for a new object, after for a deleted one.
+	// Matters reports whether a change of such an object may change a reason, and not only its numbers. The
+	// operator then reconciles all waiting jobs at once. Before is nil for a new object, after for a deleted
+	// one.
 	Matters(before, after client.Object) bool
-	// Explain returns why the gang waits, from its own objects and the state of the cluster, and false when
+	// Explain returns why the gang waits, from its own objects and the state of the cluster, and false if
 	// this dialect has no reason. It is called only while a job waits.
 	Explain(Gang, []client.Object, ClusterState) (Explanation, bool)
 }
@@ -68,9 +68,9 @@ type Explainer interface {
 // event that could help makes it try again. The operator then wakes it by changing an object that it watches.
 type Waker interface {
 	Backend
-	// NeedsWake returns why the scheduler may not try the gang again by itself, as a sentence whose subject is
-	// the scheduler, and false if it tries often or has not rejected the gang. It is called only for gangs for
-	// which the nodes have room.
+	// NeedsWake returns why the scheduler may not try the gang again by itself, as a sentence whose subject
+	// is the scheduler. It returns false if the scheduler tries often or has not rejected the gang. It is
+	// called only for gangs for which the nodes have room.
 	NeedsWake(Gang, []client.Object, ClusterState) (why string, needs bool)
 	// WokenBy is the kind of the objects whose change wakes the scheduler: one of Kinds, any change of the
 	// gang's group; or PodKind, any change of a waiting pod, for that pod alone.
@@ -78,33 +78,32 @@ type Waker interface {
 }
 
 // QuotaSystem is a Backend whose scheduler admits gangs by quotas of its own, from objects that stand for the
-// gangs. It does not follow the gang's pods: the operator reports on them. The scheduler of any other Backend
-// watches the pods itself.
+// gangs. It does not watch the gang's pods: the operator reports on them. The schedulers of other Backends
+// watch the pods.
 //
 // A finished job keeps the objects of such a dialect, because they are part of its history. A job that is
 // suspended or gave up its place in the queue does not.
 type QuotaSystem interface {
 	Backend
-	// SyncStatus returns the writes, in order, that bring those of the gang's objects that exist up to date;
-	// none when they are. It is pure and safe against crashes: it is called in every reconcile, and what was
-	// written and read back is not written again. It removes the operator's finalizer from an object that is
-	// being deleted or whose job is deleted.
+	// SyncStatus returns the writes, in order, that bring the gang's existing objects up to date; none when
+	// they are. It is pure and safe against crashes: it is called in every reconcile, and repeats no write
+	// whose result it has read. It removes the operator's finalizer from an object that is being deleted or
+	// whose job is deleted.
 	SyncStatus(Gang, GangStatus, []client.Object) []Write
-	// Adopts returns the kind and the name of an object that was made for the gang in advance; without a name
-	// there is none. The object becomes the job's own, by its controller reference, unless it has another
-	// controller: what Objects returns of that name is applied to it, and never created. Until it is the
-	// job's, Read gets it too.
+	// Adopts returns the kind and the name of an object that was made for the gang in advance; an empty name
+	// means none. The job becomes its controller unless it has another one. What Objects returns of that name
+	// is applied to it, and never created. Read also gets it before it is the job's.
 	Adopts(Gang) (schema.GroupVersionKind, string)
 	// TakesPreemptionGate reports whether the gang's group may have a gate; the answer never changes. The
 	// scheduler preempts for no gang whose gate is closed, and still admits it once it fits. Gates may be
-	// switched off in the scheduler, which then ignores them.
+	// disabled in the scheduler, which then ignores them.
 	TakesPreemptionGate(Gang) bool
-	// Contest describes how a gang takes part in the contest for quotas, by its group's objects and what one
-	// rank of each role requests; false: its group does not exist, or the quotas are not known.
+	// Contest returns a gang's state in the contest for quotas, from its group's objects and what one rank of
+	// each role requests. It returns false if its group does not exist or the quotas are unknown.
 	Contest(group []client.Object, requests map[string]Amounts, s ClusterState) (Contest, bool)
 }
 
-// Capabilities are what a backend can do besides its translation. A nil field means that it cannot.
+// Capabilities are the optional interfaces of a backend; nil if it lacks one.
 type Capabilities struct {
 	Traits
 	Preemptor   Preemptor

@@ -10,20 +10,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// roleCapacity is what one role still needs, and the nodes that may provide it.
+// roleCapacity is the unmet need of one role, and the nodes that may provide it.
 type roleCapacity struct {
 	role Role
 	// requests of one rank.
 	requests Amounts
 	// unbound is how many of the role's MinAvailable ranks are not bound to a node; above 0.
 	unbound int64
-	// matching nodes are those that selector and affinity allow; accepting are those of them that take new
-	// pods.
+	// matching nodes are allowed by selector and affinity; accepting are those of them that accept new pods.
 	matching, accepting nodeSet
 }
 
-// withPlacement returns the gang with what the verdict adds to its pods: the flavour on which a gang was
-// admitted selects its nodes and makes it tolerate their taints.
+// withPlacement returns the gang with the verdict's additions to its pods: the flavour of an admitted gang
+// selects its nodes and tolerates their taints.
 func withPlacement(g Gang, v Verdict) Gang {
 	if len(v.Placement) == 0 {
 		return g
@@ -69,7 +68,7 @@ func ranksThatFit(available func(corev1.ResourceName) int64, requests Amounts) i
 	return n
 }
 
-// room is what counts as available on a node.
+// room is the kind of available capacity on a node.
 type room string
 
 const (
@@ -84,9 +83,8 @@ func (r room) on(n Node, name corev1.ResourceName) int64 {
 	return n.Free(name)
 }
 
-// placeable returns how many of the unbound ranks can be placed in the room on their nodes. For one role the
-// number is exact. Of several roles the one with the largest ranks is placed first, which may miss a solution
-// that a search would find.
+// placeable returns how many of the unbound ranks fit on their nodes. For one role the number is exact. With
+// several roles the one with the largest ranks is placed first, which may miss a solution.
 func placeable(roles []roleCapacity, in room) int64 {
 	if len(roles) == 0 {
 		return 0
@@ -135,8 +133,7 @@ func place(roles []roleCapacity, in room) int64 {
 	return placed
 }
 
-// demand returns the unbound ranks of all roles, what they request in total, and the nodes that accept any of
-// them.
+// demand returns the unbound ranks of all roles, their total requests, and the nodes that accept any of them.
 func demand(roles []roleCapacity) (ranks int64, requests Amounts, nodes nodeSet) {
 	requests = Amounts{}
 	sets := make([]nodeSet, 0, len(roles))
@@ -150,8 +147,8 @@ func demand(roles []roleCapacity) (ranks int64, requests Amounts, nodes nodeSet)
 	return ranks, requests, union(sets)
 }
 
-// shortResource returns the resource of which too little is free: on all nodes together, else on any one
-// node, else the most important one.
+// shortResource returns the resource with too little free: on all nodes together, else on any one node, else
+// the most important one.
 func shortResource(roles []roleCapacity, requests Amounts, nodes nodeSet) corev1.ResourceName {
 	for _, name := range ByImportance(requests) {
 		if requests[name] > nodes.sums(name).free {

@@ -10,14 +10,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ClusterState is the state of a cluster as far as it explains why a gang waits. It is shared between
+// ClusterState is the part of a cluster's state that explains why a gang waits. It is shared between
 // goroutines and read-only.
 type ClusterState struct {
-	// Complete is true when all nodes and bound pods that the operator may see are known. Otherwise nothing
-	// follows from what is absent here.
+	// Complete is true when all visible nodes and bound pods are known. Otherwise absence here means nothing.
 	Complete bool
-	// Partial is true where the pods and jobs of some namespaces are never seen. Requested and Holders are then
-	// less than what there is, and so is Ahead: what nodes have free is at most what Node.Free returns.
+	// Partial is true if the operator never sees the pods and jobs of some namespaces. Requested, Holders and
+	// Ahead are then lower bounds, and Node.Free is an upper bound.
 	Partial bool
 	// Nodes are ordered by name.
 	Nodes []Node
@@ -25,8 +24,8 @@ type ClusterState struct {
 	Holders []Holder
 	// Shared keeps what is computed from Complete, Partial, Nodes, Holders and Objects; nil: nothing is kept.
 	Shared *Shared
-	// Objects are the objects of the kinds that an Explainer names, such as queues and quotas. A kind that is
-	// absent is not known; a kind that is known but has no objects is present with an empty list.
+	// Objects are the objects of the kinds that an Explainer names, such as queues and quotas. An absent kind
+	// is unknown; a known kind without objects has an empty list.
 	Objects map[schema.GroupVersionKind][]client.Object
 
 	// Self is the gang itself as a Waiter, Ahead are those that the same scheduler serves before it from the
@@ -36,18 +35,18 @@ type ClusterState struct {
 	// Bound is the number of the gang's ranks that are bound to a node, by role. Their requests are part of
 	// their nodes' Requested.
 	Bound map[string]int32
-	// Claims are those that the gang's pods mount.
+	// Claims are the claims that the gang's pods mount.
 	Claims []Claim
 	// NamesOf is the only namespace whose holders and waiters an explanation may name; empty: all. The others
-	// count, without their names.
+	// count without names.
 	NamesOf string
 }
 
 // Holder is the controller of bound pods that have extended resources; a pod without a controller is its own
-// holder. Where HoldersOf returns one without a name, it may not be told (see ClusterState.NamesOf).
+// holder. HoldersOf returns a holder without a name if its name is hidden (see ClusterState.NamesOf).
 type Holder struct {
 	Kind, Namespace, Name string
-	// Queue is the queue that the pods or their job name; empty where it is not known.
+	// Queue of the pods or their job; empty: unknown.
 	Queue string
 	Pods  int
 	// Held is what the pods hold in total, On what they hold on each node, by the node's name.
@@ -63,15 +62,15 @@ type Waiter struct {
 	Since            metav1.Time
 }
 
-// Ahead says who is served before a Waiter.
+// Ahead describes the waiters served before a Waiter.
 type Ahead struct {
 	Count int
-	// First is the one that is served next; where Count is more than 0.
+	// First is the one that is served next, if Count is more than 0.
 	First Waiter
 }
 
-// Compare is negative when w is served before other from the same queue: higher priorities come first, then
-// those that have waited longer.
+// Compare is negative when w is served before other from the same queue: higher priorities first, then older
+// waiters.
 func (w Waiter) Compare(other Waiter) int {
 	return cmp.Or(cmp.Compare(other.Priority, w.Priority), w.Since.Compare(other.Since.Time),
 		cmp.Compare(w.Namespace, other.Namespace), cmp.Compare(w.Name, other.Name))
@@ -110,7 +109,7 @@ func (s ClusterState) HoldersOf(name corev1.ResourceName, filter func(Holder) bo
 	return list
 }
 
-// free is what an explanation gives as the free amount of a resource: none where it is not known.
+// free returns the free amount for an explanation: none if it is unknown.
 func (s ClusterState) free(name corev1.ResourceName, amount int64) corev1.ResourceList {
 	if s.Partial {
 		return nil
@@ -122,7 +121,7 @@ func (s ClusterState) mayName(namespace string) bool {
 	return s.NamesOf == "" || s.NamesOf == namespace
 }
 
-// holdersOn returns the holders of a resource on the given nodes; their Held counts these nodes alone.
+// holdersOn returns the holders of a resource on the given nodes; Held counts only these nodes.
 func (s ClusterState) holdersOn(nodes []Node, name corev1.ResourceName) []Holder {
 	within := make(map[string]bool, len(nodes))
 	for _, n := range nodes {
@@ -144,8 +143,8 @@ func (s ClusterState) holdersOn(nodes []Node, name corev1.ResourceName) []Holder
 	return restricted
 }
 
-// UnboundRequests returns what those of the gang's first MinAvailable ranks that are not bound to a node
-// request in total. When no rank is bound it is the gang's MinResources, which the user may have written.
+// UnboundRequests returns the total requests of the gang's unbound ranks among its first MinAvailable. When
+// no rank is bound, this is the gang's MinResources, which the user may have set.
 func (s ClusterState) UnboundRequests(g Gang) Amounts {
 	var bound int32
 	for _, n := range s.Bound {

@@ -2,43 +2,43 @@ package scheduler
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Contest is a gang's part in the contest for the quotas of a queue.
+// Contest is a gang's state in the contest for the quotas of a queue.
 type Contest struct {
-	// Queue that has the quotas. Gangs of the same one contend for them.
+	// Queue that has the quotas. Its gangs contend for them.
 	Queue string
 	// Value by which the scheduler compares them.
 	Value int32
-	// Reserved is since when it has quota, and Holds how much, by flavor. Zero: it waits.
+	// Reserved is since when the gang has quota, and Holds how much, by flavor. Zero: it waits.
 	Reserved metav1.Time
 	Holds    map[string]Amounts
-	// Preempted: the scheduler has decided to end it for another one.
+	// Preempted: the scheduler has decided to preempt it.
 	Preempted bool
-	// Spared: it is marked, by the operator or by somebody else, and comes after others of its class.
+	// Spared: the operator or a user has marked it, and it is preempted after others of its class.
 	Spared bool
-	// Gate of a gang that waits, and since when it is as it is.
+	// Gate of a waiting gang, and since when it has that state.
 	Gate      Gate
 	GateSince metav1.Time
-	// Needs of a gang that waits, and what the queue's own quotas have left, by flavor.
+	// Needs of a waiting gang, and the free amounts of the queue's own quotas, by flavor.
 	Needs []QuotaNeed
 	Free  map[string]Amounts
 }
 
-// QuotaNeed is what all ranks of a role request together of one flavor, and the flavors that have it.
+// QuotaNeed is the total request of all ranks of a role from one flavor, and the flavors that have it.
 type QuotaNeed struct {
 	Requests Amounts
 	Flavors  []string
 }
 
-// Gate of a gang that waits for quota.
+// Gate is the state of a waiting gang's preemption gate.
 type Gate string
 
 const (
-	// GateClosed: the scheduler has not said that it would end others for the gang.
+	// GateClosed: the scheduler has not reported that it would preempt for the gang.
 	GateClosed Gate = "Closed"
-	// GateBlocks: it would.
+	// GateBlocks: the scheduler would preempt if the gate were open.
 	GateBlocks Gate = "Blocks"
-	// GateOpen: it may.
+	// GateOpen: the scheduler may preempt.
 	GateOpen Gate = "Open"
-	// GateIgnored: it has judged the gang, and does not know of gates.
+	// GateIgnored: the scheduler has judged the gang and does not support gates.
 	GateIgnored Gate = "Ignored"
 )

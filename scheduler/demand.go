@@ -1,18 +1,17 @@
 package scheduler
 
-// Demand is what the ranks of one role need that have no node, of those without which their gang cannot
-// start.
+// Demand is the unplaced ranks of one role that the gang cannot start without.
 type Demand struct {
-	// Ranks that have no node; above 0.
+	// Ranks without a node; above 0.
 	Ranks int64
 	// Requests of one of them.
 	Requests Amounts
-	// Nodes that take new pods of theirs, by what their selector, their affinity to nodes and the taints say.
+	// Nodes that accept new pods of the role, by selector, node affinity and taints.
 	Nodes []Node
 }
 
-// Demands of a gang, by role. What affinity to other pods and topology spread constraints ask for is not
-// among them.
+// Demands returns the demands of a gang by role. It does not consider pod affinity and topology spread
+// constraints.
 func (s ClusterState) Demands(g Gang) []Demand {
 	var demands []Demand
 	for _, r := range s.capacity(g) {

@@ -1,6 +1,6 @@
-// Package scheduler is the seam between a training gang and the gang scheduler of a cluster. It answers two
-// questions: how is a gang expressed in a scheduler's dialect, and what does that scheduler say about it?
-// From the answers and the state of the cluster it also explains why a gang waits.
+// Package scheduler connects a training gang with the gang scheduler of a cluster. It expresses a gang in a
+// scheduler's dialect and reads the scheduler's verdict. With the state of the cluster it also explains why a
+// gang waits.
 //
 //	TrainingJob ──▶ Gang ──Backend.Objects──▶ what the scheduler reads
 //	                Verdict ◀──Backend.Read── what the scheduler wrote
@@ -12,15 +12,15 @@
 //	coscheduling  a PodGroup of scheduling.x-k8s.io, by scheduler-plugins
 //	native        a PodGroup of scheduling.k8s.io, by kube-scheduler itself
 //
-// In every dialect the same file has the same job: doc.go (what was read, and what the dialect cannot do),
+// In every dialect the same file has the same purpose: doc.go (sources, and what the dialect cannot do),
 // backend.go (options and kinds), objects.go (the gang as API objects), join.go (pods as members),
-// validate.go (what the dialect cannot express), messages.go (what the scheduler's words mean), read.go (the
-// verdict), explain.go (reasons to wait that only this scheduler has), rest.go (when it must be woken),
-// preempt.go, or for quotas gate.go, spare.go and contest.go (whom it may end, and what can be done about
-// that), and sync_status.go (what the scheduler must be told). A dialect leaves out the files that it does
-// not need.
+// validate.go (what the dialect cannot express), messages.go (the meaning of the scheduler's messages),
+// read.go (the verdict), explain.go (reasons to wait that only this scheduler has), wake.go (when the
+// operator must wake it), preempt.go, or for quotas gate.go, spare.go and contest.go (which gangs it may
+// preempt, and how the operator affects that), and sync_status.go (what the operator reports to it). A
+// dialect leaves out files that it does not need.
 //
-// The package is a leaf. It and its dialects know no TrainingJob, no client, no context and no clock, and a
-// dialect imports nothing of this module but this package, which names no dialect in its code. schedulertest
-// is the contract that each dialect must pass.
+// The package is a leaf. It and its dialects use no TrainingJob, client, context or clock. A dialect imports
+// only this package of the module, and this package names no dialect in its code. schedulertest is the
+// contract that each dialect must pass.
 package scheduler

@@ -7,9 +7,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// explanations are tried in this order, and the first that holds is given. What only the user can change
-// comes before what may change with time. The scheduler's own message comes last, because most of it is said
-// better by the others.
+// explanations are tried in this order, and the first that applies is returned. Causes that only the user can
+// remove come before those that time may remove. The scheduler's own message comes last, because the others
+// are mostly clearer.
 var explanations = []func(*waitingGang) (Explanation, bool){
 	groupTerminating,
 	dialectReason,
@@ -26,8 +26,8 @@ var explanations = []func(*waitingGang) (Explanation, bool){
 	verdictMessage,
 }
 
-// Explain returns why a gang waits, from its objects, the verdict that was read from them and the state of
-// the cluster. It returns false when nothing is known that keeps the gang from starting.
+// Explain returns why a gang waits, from its objects, the verdict from them and the state of the cluster. It
+// returns false if no reason is known.
 func Explain(b Backend, g Gang, objects []client.Object, v Verdict, s ClusterState) (Explanation, bool) {
 	w := &waitingGang{gang: g, backend: b, objects: objects, verdict: v, cluster: s}
 	if s.Complete {
@@ -41,7 +41,7 @@ func Explain(b Backend, g Gang, objects []client.Object, v Verdict, s ClusterSta
 	return Explanation{}, false
 }
 
-// groupTerminating: while the group is being deleted no pod can join it, whatever else holds.
+// groupTerminating: while the group is being deleted no pod can join it.
 func groupTerminating(w *waitingGang) (Explanation, bool) {
 	if w.verdict.Reason != ReasonTerminating {
 		return Explanation{}, false
@@ -57,11 +57,11 @@ func dialectReason(w *waitingGang) (Explanation, bool) {
 	return Explanation{}, false
 }
 
-// nonCauses are the reasons of a Verdict that say that a gang waits, not why.
+// nonCauses are the reasons of a Verdict that do not explain why the gang waits.
 var nonCauses = []string{"", ReasonWaitingInQueue, ReasonNotJudged, ReasonUnschedulable}
 
-// verdictCause: where the verdict itself names a cause (a quota that is used up, a queue that was stopped),
-// the nodes are irrelevant.
+// verdictCause: if the verdict itself names a cause (an exceeded quota, a stopped queue), the nodes are
+// irrelevant.
 func verdictCause(w *waitingGang) (Explanation, bool) {
 	if slices.Contains(nonCauses, w.verdict.Reason) {
 		return Explanation{}, false
@@ -69,7 +69,7 @@ func verdictCause(w *waitingGang) (Explanation, bool) {
 	return verdictExplanation(w.verdict)
 }
 
-// waitingBehind: there is capacity, as far as it can be seen, and others are served first. A gang that the
+// waitingBehind: there is capacity, as far as the operator sees, and others are served first. A gang that the
 // scheduler has tried to place is not held back for others.
 func waitingBehind(w *waitingGang) (Explanation, bool) {
 	ahead := w.cluster.Ahead
@@ -97,5 +97,5 @@ func waitingBehind(w *waitingGang) (Explanation, bool) {
 	}, true
 }
 
-// verdictMessage gives the scheduler's own reason and message, if it has any.
+// verdictMessage returns the scheduler's own reason and message, if any.
 func verdictMessage(w *waitingGang) (Explanation, bool) { return verdictExplanation(w.verdict) }

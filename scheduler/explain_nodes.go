@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// The reasons in this file come from the nodes and hold for any scheduler. Pod affinity and topology spread
-// are not counted: for these the scheduler's own message is used.
+// The reasons in this file come from the nodes and apply to any scheduler. They ignore pod affinity and
+// topology spread, which only the scheduler's own message covers.
 
 // noNodeMatches explains that a selector, an affinity or a taint leaves no node for a role.
 func noNodeMatches(w *waitingGang) (Explanation, bool) {
@@ -21,7 +21,7 @@ func noNodeMatches(w *waitingGang) (Explanation, bool) {
 	return Explanation{}, false
 }
 
-// noNodeAccepts explains why none of the cluster's nodes, of which there are total, accepts a role.
+// noNodeAccepts explains why none of the cluster's nodes accepts a role; total is their number.
 func noNodeAccepts(r roleCapacity, total int) Explanation {
 	e, spec := Explanation{Reason: ReasonNoNodeMatches}, &r.role.Template.Spec
 	switch {
@@ -112,8 +112,7 @@ func rankTooLarge(r roleCapacity, s ClusterState) Explanation {
 	return e
 }
 
-// tooLargeResource returns the resource of which no node has enough for one rank, else the most important
-// one.
+// tooLargeResource returns the resource that no node has enough of for one rank, else the most important one.
 func tooLargeResource(r roleCapacity) corev1.ResourceName {
 	for _, name := range ByImportance(r.requests) {
 		if r.requests[name] > r.accepting.sums(name).largest {
@@ -134,8 +133,8 @@ func formatRequests(requests Amounts) string {
 	return joinUnique(all)
 }
 
-// exceedsCluster explains that the gang would not fit on its nodes even if they were empty. It says so only
-// of gangs with one role left to place: for several roles placeable may miss a solution.
+// exceedsCluster explains that the gang would not fit on its nodes even if they were empty. It requires a
+// single role left to place: for several roles placeable may miss a solution.
 func exceedsCluster(w *waitingGang) (Explanation, bool) {
 	ranks, requests, nodes := demand(w.roles)
 	placed := placeable(w.roles, roomWhenEmpty)

@@ -52,7 +52,7 @@ func TestExplainNodes(t *testing.T) {
 			},
 		},
 		"taint, cordon, not ready": {
-			reason: "nodes match and take nothing", gang: gang(1, "1", zone("a")),
+			reason: "nodes match and accept no pods", gang: gang(1, "1", zone("a")),
 			cluster: func() scheduler.ClusterState {
 				return clusterOf(node("a", 0, taint), node("b", 0, cordon), node("c", 0, notReady))
 			},

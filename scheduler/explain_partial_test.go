@@ -6,19 +6,19 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// partially is a cluster some of whose pods and jobs are never seen.
+// partially returns a cluster with pods and jobs that the operator never sees.
 func partially(nodes ...scheduler.Node) scheduler.ClusterState {
 	s := clusterOf(nodes...)
 	s.Partial = true
 	return s
 }
 
-// TestExplainPartially: what is free, who holds it and who is first is said as what it is, a bound or a
-// guess. What follows from the nodes alone is said as ever.
+// TestExplainPartially: explanations give free amounts, holders and the first waiter as bounds or guesses.
+// Facts about the nodes alone stay facts.
 func TestExplainPartially(t *testing.T) {
 	testExplain(t, map[string]explainCase{
 		"too little free": {
-			reason: "others may hold more than what is seen", gang: gang(4, "2"), verdict: unschedulable,
+			reason: "others may hold more than what is visible", gang: gang(4, "2"), verdict: unschedulable,
 			cluster: func() scheduler.ClusterState {
 				s := partially(node("a", 4))
 				s.Holders = []scheduler.Holder{{
@@ -71,7 +71,7 @@ func TestExplainPartially(t *testing.T) {
 			},
 		},
 		"rests": {
-			reason: "there may be room: the scheduler is woken, and the room is no fact", gang: gang(4, "2"),
+			reason: "the room is uncertain, so the scheduler is woken", gang: gang(4, "2"),
 			backend: restingBackend{}, verdict: unschedulable,
 			cluster: func() scheduler.ClusterState { return partially(node("a", 0)) },
 			want: scheduler.Explanation{
@@ -87,11 +87,11 @@ func TestExplainPartially(t *testing.T) {
 			want: scheduler.Explanation{
 				Reason: scheduler.ReasonUnschedulable, NextStep: "look",
 				Message: "by what they request the nodes have room, if pods that the operator does not see leave " +
-					"it, for 4 ranks at once; plain said when it last tried: no room",
+					"it, for 4 ranks at once; plain reported when it last tried: no room",
 			},
 		},
 		"claim unbound": {
-			reason: "that it is not bound is known", gang: gang(4, "2"), verdict: unschedulable,
+			reason: "the claim is known to be unbound", gang: gang(4, "2"), verdict: unschedulable,
 			cluster: func() scheduler.ClusterState {
 				s := partially(node("a", 0))
 				s.Claims = []scheduler.Claim{{Name: "data", Exists: true}}

@@ -9,10 +9,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ExplainQuota explains that a gang does not fit into a quota: never, when it is larger than the whole quota,
-// or for now. It returns false when the gang fits. What and object name the quota: "queue research" and
-// "queues.scheduling.volcano.sh/research". Nominal holds the resources that the quota limits and used what is
-// taken of them; heldBy returns the clause that names who holds a resource (see HeldBy).
+// ExplainQuota explains that a gang does not fit into a quota: never, when it is larger than the quota, or
+// for now. It returns false when the gang fits. What and object name the quota: "queue research" and
+// "queues.scheduling.volcano.sh/research". Nominal is the limit by resource and used what is taken; heldBy
+// returns the clause that names the holders of a resource (see HeldBy).
 func ExplainQuota(
 	what, object string, need, nominal, used Amounts, heldBy func(corev1.ResourceName) string,
 ) (Explanation, bool) {
@@ -54,17 +54,17 @@ func quotaExceeded(
 	}
 }
 
-// namedHolders are the most that an explanation names.
+// namedHolders is how many holders an explanation names.
 const namedHolders = 3
 
-// HeldBy returns a clause that names the three of the holders of a resource that hold most: "; held by
-// team-b/llama (8), team-a/bert (4) and 2 more". Those that may not be named are summed up: "; held by
-// team-a/bert (4) and other namespaces (8)". It is empty without holders.
+// HeldBy returns a clause that names the three largest holders of a resource: "; held by team-b/llama (8),
+// team-a/bert (4) and 2 more". Holders with hidden names are summed up: "; held by team-a/bert (4) and other
+// namespaces (8)". It is empty without holders.
 func HeldBy(name corev1.ResourceName, holders []Holder) string {
 	var most []Holder
 	var more int
 	var others int64
-	for _, h := range holders { // there may be thousands: they are not sorted for three
+	for _, h := range holders { // there may be thousands, so they are not sorted
 		if h.Name == "" {
 			others += h.Held[name]
 			continue

@@ -65,7 +65,7 @@ func TestExplainQuota(t *testing.T) {
 	}
 }
 
-// TestNamesOfOtherNamespaces: what others work on is no tenant's business, unless the admin says so.
+// TestNamesOfOtherNamespaces: explanations hide names of other namespaces unless the admin allows them.
 func TestNamesOfOtherNamespaces(t *testing.T) {
 	f := clusterOf(node("a", 0))
 	f.NamesOf = "team-a"

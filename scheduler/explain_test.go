@@ -40,7 +40,7 @@ func testExplain(t *testing.T, cases map[string]explainCase) {
 func TestExplain(t *testing.T) {
 	testExplain(t, map[string]explainCase{
 		"nothing": {
-			reason: "there is room and the scheduler has not spoken", gang: gang(4, "2"),
+			reason: "there is room and the scheduler has not judged the gang", gang: gang(4, "2"),
 			cluster: func() scheduler.ClusterState { return clusterOf(node("a", 0)) },
 		},
 		"own sentence": {
@@ -49,7 +49,7 @@ func TestExplain(t *testing.T) {
 			cluster: func() scheduler.ClusterState { return clusterOf(node("a", 0)) }, want: quoted,
 		},
 		"rests": {
-			reason: "there is room, and the scheduler does not look", gang: gang(4, "2"),
+			reason: "there is room, and the scheduler does not try again", gang: gang(4, "2"),
 			backend: restingBackend{}, verdict: unschedulable,
 			cluster: func() scheduler.ClusterState { return clusterOf(node("a", 0)) },
 			want: scheduler.Explanation{
@@ -59,7 +59,7 @@ func TestExplain(t *testing.T) {
 			},
 		},
 		"rests, and no room": {
-			reason: "nobody is woken for nothing", gang: gang(4, "2"),
+			reason: "the operator wakes no scheduler without need", gang: gang(4, "2"),
 			backend: restingBackend{}, verdict: unschedulable,
 			cluster: func() scheduler.ClusterState { return clusterOf(node("a", 4)) },
 			want: scheduler.Explanation{
@@ -71,7 +71,7 @@ func TestExplain(t *testing.T) {
 			},
 		},
 		"rests, and its ranks must be apart": {
-			reason: "what counts beside requests may leave no room", want: own,
+			reason: "other constraints may leave no room", want: own,
 			gang: gang(4, "2", func(s *corev1.PodSpec) {
 				s.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{}}
 			}),
@@ -79,7 +79,7 @@ func TestExplain(t *testing.T) {
 			cluster: func() scheduler.ClusterState { return clusterOf(node("a", 0)) },
 		},
 		"rests, and has devices to claim": {
-			reason: "what is free of them is not known", want: own,
+			reason: "the number of free devices is unknown", want: own,
 			gang: gang(4, "2", func(s *corev1.PodSpec) {
 				s.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu"}}
 			}),
@@ -87,12 +87,12 @@ func TestExplain(t *testing.T) {
 			cluster: func() scheduler.ClusterState { return clusterOf(node("a", 0)) },
 		},
 		"a cluster state that is not complete": {
-			reason: "absence proves nothing before the caches are whole", gang: gang(4, "2"),
+			reason: "the caches are not complete", gang: gang(4, "2"),
 			verdict: unschedulable,
 			cluster: func() scheduler.ClusterState { return scheduler.ClusterState{} }, want: own,
 		},
 		"terminating": {
-			reason: "a group that goes outranks the dialect", backend: explainingBackend{},
+			reason: "a deleted group takes precedence over the dialect", backend: explainingBackend{},
 			gang: gang(4, "2"),
 			verdict: scheduler.Verdict{
 				Reason: scheduler.ReasonTerminating, Message: "the group is being deleted",
@@ -103,7 +103,7 @@ func TestExplain(t *testing.T) {
 			},
 		},
 		"the dialect's reason": {
-			reason: "it outranks the nodes", backend: explainingBackend{}, gang: gang(64, "2"),
+			reason: "it takes precedence over the nodes", backend: explainingBackend{}, gang: gang(64, "2"),
 			verdict: unschedulable,
 			cluster: func() scheduler.ClusterState { return clusterOf(node("a", 0)) },
 			want: scheduler.Explanation{
@@ -173,7 +173,7 @@ func TestExplain(t *testing.T) {
 			},
 		},
 		"behind others": {
-			reason: "there is room, and who is served first is told", gang: gang(4, "2"),
+			reason: "there is room, and the explanation names who is served first", gang: gang(4, "2"),
 			verdict: scheduler.Verdict{
 				Judged: true, Reason: scheduler.ReasonWaitingInQueue, Message: "others go first",
 			},

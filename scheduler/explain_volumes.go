@@ -22,8 +22,7 @@ func claimMissing(w *waitingGang) (Explanation, bool) {
 }
 
 // claimUnbound explains that a PersistentVolumeClaim is not bound. It comes after the reasons about nodes: a
-// claim whose storage class binds on first use stays unbound for as long as its pod waits, for whatever
-// reason.
+// claim whose storage class binds on first use stays unbound while its pod waits for any reason.
 func claimUnbound(w *waitingGang) (Explanation, bool) {
 	if !w.verdict.Judged || w.verdict.Reason == "" {
 		return Explanation{}, false

@@ -11,15 +11,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Explanation is the one reason why a gang waits. Two explanations are the same when Reason and Object are
+// Explanation is the one reason why a gang waits. Two explanations are the same if Reason and Object are
 // equal; the other fields are wording and numbers.
 type Explanation struct {
 	// Reason is one CamelCase word.
 	Reason string
-	// Object is what the reason is about, as kubectl takes it: "queues.scheduling.volcano.sh/research". Empty
-	// means none.
+	// Object is the subject of the reason, as kubectl takes it: "queues.scheduling.volcano.sh/research".
+	// Empty means none.
 	Object string
-	// Message contains the numbers; NextStep is what somebody can do about it.
+	// Message contains the numbers; NextStep is what the user or an admin can do.
 	Message, NextStep string
 	// Need and Free are the amounts of the resource that is short.
 	Need, Free corev1.ResourceList
@@ -50,9 +50,9 @@ func count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// About tells people how many there are of what may be thousands: from 100 on with two digits, "about 1200".
-// Every job of a queue tells such a number while it waits; were it exact, each job that comes or goes would
-// change all their statuses.
+// About formats a number that may be in the thousands: from 100 on with two digits, "about 1200". The
+// statuses of all waiting jobs of a queue contain such numbers, and exact ones would change with each job
+// that comes or goes.
 func About(n int) string {
 	unit := 1
 	for n/unit >= 100 {

@@ -12,7 +12,7 @@ func TestAbout(t *testing.T) {
 		1249: "about 1200", 10_000: "about 10000", 123_456: "about 120000",
 	} {
 		if got := scheduler.About(n); got != want {
-			t.Errorf("%d is told as %q, want %q", n, got, want)
+			t.Errorf("%d is %q, want %q", n, got, want)
 		}
 	}
 }

@@ -14,13 +14,13 @@ import (
 
 const gpu corev1.ResourceName = "nvidia.com/gpu"
 
-// plainBackend is a Backend that is no Explainer.
+// plainBackend is a Backend that is not an Explainer.
 type plainBackend struct{ scheduler.Backend }
 
 func (plainBackend) Name() string             { return "plain" }
 func (plainBackend) Traits() scheduler.Traits { return scheduler.Traits{} }
 
-// explainingBackend is an Explainer that always gives the same reason.
+// explainingBackend is an Explainer that always returns the same reason.
 type explainingBackend struct{ plainBackend }
 
 func (explainingBackend) StateKinds() []schema.GroupVersionKind     { return nil }
@@ -33,7 +33,7 @@ func (explainingBackend) Explain(
 	}, true
 }
 
-// restingBackend is a Rester whose scheduler always rests.
+// restingBackend is a Waker whose scheduler always rests.
 type restingBackend struct{ plainBackend }
 
 func (restingBackend) NeedsWake(scheduler.Gang, []client.Object, scheduler.ClusterState) (string, bool) {
@@ -41,7 +41,7 @@ func (restingBackend) NeedsWake(scheduler.Gang, []client.Object, scheduler.Clust
 }
 func (restingBackend) WokenBy() schema.GroupVersionKind { return schema.GroupVersionKind{} }
 
-// gang has one role of n ranks that request so many gpus each, changed by edit.
+// gang has one role of n ranks that request the given gpus each, changed by edit.
 func gang(n int32, gpus string, edit ...func(*corev1.PodSpec)) scheduler.Gang {
 	spec := corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{
@@ -59,7 +59,7 @@ func gang(n int32, gpus string, edit ...func(*corev1.PodSpec)) scheduler.Gang {
 	}
 }
 
-// node has 8 GPUs, of which so many are used, changed by edit.
+// node has 8 GPUs, of which the given number is used, changed by edit.
 func node(name string, used int64, edit ...func(*scheduler.Node)) scheduler.Node {
 	n := scheduler.Node{
 		Node: &corev1.Node{
@@ -121,10 +121,10 @@ var (
 		NextStep: "look",
 	}
 	own = scheduler.Explanation{Reason: scheduler.ReasonUnschedulable, Message: "no room", NextStep: "look"}
-	// quoted is own where the nodes have room for a gang of 4.
+	// quoted is own if the nodes have room for a gang of 4.
 	quoted = scheduler.Explanation{
 		Reason: scheduler.ReasonUnschedulable, NextStep: "look",
-		Message: "by what they request the nodes have room for 4 ranks at once; plain said when it last " +
+		Message: "by what they request the nodes have room for 4 ranks at once; plain reported when it last " +
 			"tried: no room",
 	}
 )

@@ -7,22 +7,21 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// FlatDialect describes a scheduler whose group is a number of ranks: without roles, queues or resources, and
-// with a group of its own for every attempt.
+// FlatDialect describes a scheduler whose groups have only a number of ranks, without roles, queues or
+// resources. Every attempt has a group of its own.
 type FlatDialect struct {
 	// Subject is the scheduler as the subject of a sentence.
 	Subject string
 	// Quota is the kind by which an admin limits a namespace instead of a queue.
 	Quota string
-	// MinResources completes "<Subject> ...": what the scheduler would do with minResources.
+	// MinResources completes "<Subject> ...": what the scheduler does with minResources.
 	MinResources string
 }
 
-// attemptDigits is the space for the attempt's number in the group's name: an accepted job can restart 99,999
-// times.
+// attemptDigits is the space for the attempt's number in the group's name: a job can restart 99,999 times.
 const attemptDigits = 5
 
-// Validate returns what Backend.Validate returns for a flat dialect.
+// Validate implements Backend.Validate for a flat dialect.
 func (d FlatDialect) Validate(g Gang) field.ErrorList {
 	var errs field.ErrorList
 	if g.Queue != "" {

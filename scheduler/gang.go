@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Gang is what a scheduler must know about one attempt of a training job.
+// Gang is one attempt of a training job as a scheduler needs it.
 type Gang struct {
 	// Name and Namespace are those of the job. Dialects derive the names of their objects from them.
 	Name, Namespace string
@@ -20,55 +20,53 @@ type Gang struct {
 	// Attempt numbers the starts of the gang from 1. Dialects whose groups cannot be reused put it into the
 	// group's name.
 	Attempt int32
-	// Submitted is the name of the group that this attempt was submitted as, where the job's spec is invalid
-	// now and may no longer lead to that name; empty where it does. Such a gang is read and told about, and
-	// nothing is made for it.
+	// Submitted is the name of the group that this attempt was submitted as, if the job's spec has become
+	// invalid and may no longer lead to that name; empty otherwise. The operator reads and reports such a
+	// gang, and creates nothing for it.
 	Submitted string
 	// Queue is the queue in the scheduler's sense; empty means the scheduler's default.
 	Queue string
 	// PriorityClass applies to the group and its pods; empty means the cluster's default.
 	PriorityClass string
-	// WaitingClass is the class of the pods of a gang for which the scheduler is to preempt nobody, since the
-	// operator has others make room. It has PriorityClass's value and the preemption policy Never, and is empty
-	// for every other gang. Only a WaitingClasses backend is given one.
+	// WaitingClass is the class of the pods of a gang for which the operator plans preemption and the
+	// scheduler must not preempt. It has PriorityClass's value and the preemption policy Never, and is empty
+	// for every other gang. Only a WaitingClasses backend gets one.
 	WaitingClass string
-	// PreemptionGate keeps the scheduler from ending others for the gang before GangStatus.MayPreempt. Only a
-	// PreemptionGates backend is given one.
+	// PreemptionGate keeps the scheduler from preempting for the gang before GangStatus.MayPreempt. Only a
+	// gang with TakesPreemptionGate gets one.
 	PreemptionGate bool
 	// Roles are in rank order, the leader first.
 	Roles []Role
 	// MinAvailable ranks start together or none does; 1 <= MinAvailable <= Ranks().
 	MinAvailable int32
-	// MinResources is what the first MinAvailable ranks request in total.
+	// MinResources is the total request of the first MinAvailable ranks.
 	MinResources corev1.ResourceList
-	// MinResourcesGiven is true when the user wrote MinResources, and false when they are the sum over the
-	// ranks. A dialect that cannot express them must then refuse the gang: nothing that a user writes is
-	// ignored.
+	// MinResourcesGiven is true when the user set MinResources, and false when they are the sum over the
+	// ranks. A dialect that cannot express them must refuse the user's, so that no setting is ignored.
 	MinResourcesGiven bool
 	// ScheduleTimeoutSeconds is how long the user lets the gang wait for nodes; nil or 0 means forever. The
-	// operator enforces it on every dialect; a dialect whose scheduler has such a limit passes it on as well.
+	// operator enforces it in every dialect; a dialect whose scheduler has such a limit passes it on as well.
 	ScheduleTimeoutSeconds *int32
 	// JobLabels and JobAnnotations are the job's own, for dialects that keep settings there. Read-only.
 	JobLabels, JobAnnotations map[string]string
-	// ClusterObjects are all objects of the kinds in Traits.ClusterKinds; nil for a backend that names none.
-	// Read-only.
+	// ClusterObjects are all objects of the kinds in Traits.ClusterKinds; nil for a backend without such
+	// kinds. Read-only.
 	ClusterObjects Objects
-	// Existing are those of the gang's objects that exist, as Read gets them. A dialect whose group may change
-	// in place, or must not change any more, finds here what it has to go on with. Read-only.
+	// Existing are the gang's existing objects, as Read gets them. Dialects need them if the group can change
+	// in place or has immutable parts. Read-only.
 	Existing Objects
-	// Dispatched is true when another cluster runs the gang (see Dispatcher): it has no pods here, and needs no
-	// object that only its pods would.
+	// Dispatched is true when another cluster runs the gang (see Traits.ManagedBy): it has no pods here, and
+	// needs no objects for pods.
 	Dispatched bool
-	// HasPods is true when ranks of this attempt exist. Where a group outlives an attempt its status may be
-	// stale, and only HasPods tells the two cases apart.
+	// HasPods is true when ranks of this attempt exist. The status of a group that outlives an attempt may be
+	// stale, and only HasPods shows that.
 	HasPods bool
-	// Woken is how often the scheduler was woken for this attempt (see Rester). It is known where a Rester is
-	// asked, and nowhere else.
+	// Woken is how often the operator woke the scheduler for this attempt (see Waker). It is set only for
+	// NeedsWake.
 	Woken int
-	// UnschedulableMessages are what the scheduler wrote on the ranks of this attempt that it tried and could
-	// not place (the message of PodScheduled=False, reason Unschedulable), ordered by the ranks' names.
-	// Dialects whose scheduler writes nothing on the group read them. Their text changes with every
-	// scheduling cycle.
+	// UnschedulableMessages are the scheduler's messages on this attempt's ranks that it could not place
+	// (PodScheduled=False, reason Unschedulable), ordered by the ranks' names. Dialects read them if the
+	// scheduler writes nothing on the group. Their text changes with every scheduling cycle.
 	UnschedulableMessages []string
 }
 
@@ -81,11 +79,11 @@ type Role struct {
 	// Replicas is the number of ranks; MinAvailable is how many of them are among the gang's first
 	// MinAvailable.
 	Replicas, MinAvailable int32
-	// Template is what all pods of the role have in common when they are created: nothing in it differs
-	// between ranks or attempts. It may be nil. Read-only.
+	// Template is what all pods of the role have in common at creation, across ranks and attempts. It may be
+	// nil. Read-only.
 	Template *corev1.PodTemplateSpec
-	// AddedTolerations are the last ones of Template's: those of the operator's configuration, of which whoever
-	// made something for the job in another place knows nothing. Read-only.
+	// AddedTolerations are the last ones of Template's, from the operator's configuration. Objects made for
+	// the job in another cluster do not have them. Read-only.
 	AddedTolerations []corev1.Toleration
 }
 
@@ -103,8 +101,8 @@ func (g Gang) Ranks() int32 {
 	return n
 }
 
-// RoleOf returns the role of a rendered pod, and false when the pod carries no role of this gang. Join is
-// given the pod alone, and some dialects count ranks by role.
+// RoleOf returns the role of a rendered pod, and false when the pod has no role of this gang. Join gets only
+// the pod, and some dialects count ranks by role.
 func (g Gang) RoleOf(pod *corev1.Pod) (Role, bool) {
 	for _, r := range g.Roles {
 		if strings.EqualFold(r.Name, pod.Labels[LabelRole]) {

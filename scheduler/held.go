@@ -6,14 +6,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Held is what some holders hold of a resource together, and the clause that names them (see HeldBy).
+// Held is the total that some holders hold of a resource, and the clause that names them (see HeldBy).
 type Held struct {
 	Total  int64
 	Clause string
 }
 
-// Held returns what the holders that pass the filter hold of a resource. Whose names the filter: two filters
-// that differ must differ in it.
+// Held returns what the holders that pass the filter hold of a resource. Whose is the key of the filter:
+// different filters must have different keys.
 func (s ClusterState) Held(name corev1.ResourceName, whose string, filter func(Holder) bool) Held {
 	key := fmt.Sprintf("held %s by %s, named in %q", name, whose, s.NamesOf)
 	return share(s.Shared, key, func() Held {
@@ -26,7 +26,7 @@ func (s ClusterState) Held(name corev1.ResourceName, whose string, filter func(H
 	})
 }
 
-// heldBy is HeldBy for holders of this state: where some are not seen it says that there may be others.
+// heldBy is HeldBy for holders of this state. In a partial state it adds that there may be others.
 func (s ClusterState) heldBy(name corev1.ResourceName, holders []Holder) string {
 	clause := HeldBy(name, holders)
 	if s.Partial && clause != "" {

@@ -11,7 +11,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// This leaf package may not import api/v1alpha1; what both must agree on is held together here.
+// TestNamesEqualTheAPIs compares names with api/v1alpha1, which this leaf package may not import.
 func TestNamesEqualTheAPIs(t *testing.T) {
 	cases := map[string]struct{ want, got string }{
 		"label of the role": {v1alpha1.LabelKubeflowReplicaType, scheduler.LabelRole},
@@ -62,7 +62,7 @@ func TestNamesEqualTheAPIs(t *testing.T) {
 		"role by the API's own spelling": {
 			"Master", roleOf(map[string]string{scheduler.LabelRole: "Master"}),
 		},
-		"a role that this gang has not: no role": {"", roleOf(map[string]string{scheduler.LabelRole: "ps"})},
+		"a role that this gang lacks: no role": {"", roleOf(map[string]string{scheduler.LabelRole: "ps"})},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// nodeSet is a list of nodes that is computed once: those that pods of the same constraints may run on.
+// nodeSet is a list of nodes for pods with the same constraints, computed once.
 type nodeSet struct {
 	nodes []Node
 	// key names the set in shared.
@@ -39,7 +39,7 @@ func (s nodeSet) sums(name corev1.ResourceName) sums {
 	})
 }
 
-// constraints is the key of what restricts the nodes of a spec, and nothing else of it.
+// constraints returns the key of everything in a spec that restricts its nodes.
 func constraints(spec *corev1.PodSpec) string {
 	var required *corev1.NodeSelector
 	if spec.Affinity != nil && spec.Affinity.NodeAffinity != nil {
@@ -56,7 +56,7 @@ func constraints(spec *corev1.PodSpec) string {
 }
 
 // matching returns the nodes that selector and affinity of the spec allow, and accepting those of them that
-// take new pods of it.
+// accept new pods of the spec.
 func (s ClusterState) matching(spec *corev1.PodSpec) nodeSet {
 	key := "matching " + constraints(spec)
 	return nodeSet{key: key, shared: s.Shared, nodes: shareList(s.Shared, key, func() []Node {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Node is one node and what its pods request.
+// Node is one node and the requests of its pods.
 type Node struct {
 	// Node holds the name, labels, taints, spec.unschedulable and the condition Ready; nothing else.
 	*corev1.Node
@@ -41,8 +41,8 @@ func (n Node) Taint(spec *corev1.PodSpec) (corev1.Taint, bool) {
 		klog.Logger{}, n.Spec.Taints, spec.Tolerations, repelling, false)
 }
 
-// AcceptingNodes returns the nodes that take new pods of the spec: ready, not cordoned, without a taint that
-// the pods do not tolerate.
+// AcceptingNodes returns the nodes that accept new pods of the spec: ready, not cordoned, without a taint
+// that the pods do not tolerate.
 func AcceptingNodes(nodes []Node, spec *corev1.PodSpec) []Node {
 	var accepting []Node
 	for _, n := range nodes {

@@ -16,7 +16,7 @@ type Placement struct {
 	SchedulingGates     []corev1.PodSchedulingGate
 }
 
-// ApplyTo adds the placement to a rendered pod. It never replaces what the pod's template sets, and it is
+// ApplyTo adds the placement to a rendered pod. It replaces nothing that the pod's template sets, and it is
 // idempotent.
 func (p Placement) ApplyTo(pod *corev1.Pod) {
 	pod.Labels = withMissing(pod.Labels, p.Labels)

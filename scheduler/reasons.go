@@ -1,12 +1,11 @@
 package scheduler
 
 // Reasons of a Verdict or an Explanation that dialects share. They equal those of api/v1alpha1, which this
-// leaf package may not import; a test compares them. Where a scheduler has a reason of its own, that one is
-// used.
+// leaf package may not import; a test compares them. A scheduler's own reason takes precedence.
 const (
-	// ReasonNotJudged: the scheduler has not looked at the gang yet.
+	// ReasonNotJudged: the scheduler has not judged the gang yet.
 	ReasonNotJudged = "NotJudged"
-	// ReasonWaitingInQueue: the scheduler has looked at the gang and serves others first.
+	// ReasonWaitingInQueue: the scheduler has judged the gang and serves others first.
 	ReasonWaitingInQueue = "WaitingInQueue"
 	// ReasonUnschedulable: the gang's pods exist and the nodes cannot take all of them.
 	ReasonUnschedulable = "Unschedulable"
@@ -15,7 +14,8 @@ const (
 	// ReasonQueueNotFound and ReasonQueueClosed: the queue that the gang names admits nothing.
 	ReasonQueueNotFound = "QueueNotFound"
 	ReasonQueueClosed   = "QueueClosed"
-	// ReasonQuotaExceeded: the quota is used up; ReasonExceedsQuota: the gang is larger than the whole quota.
+	// ReasonQuotaExceeded: the quota is used up; ReasonExceedsQuota: the gang is larger than the entire
+	// quota.
 	ReasonQuotaExceeded = "QuotaExceeded"
 	ReasonExceedsQuota  = "ExceedsQuota"
 	// ReasonAdmissionCheckPending: quota is reserved, and an admission check has not passed yet.
@@ -32,6 +32,7 @@ const (
 	ReasonVolumeUnbound = "VolumeUnbound"
 	// ReasonWaitingBehind: there is capacity, and others are served first.
 	ReasonWaitingBehind = "WaitingBehind"
-	// ReasonSchedulerRests: the nodes have room, and the scheduler, which has rejected the gang, does not look.
+	// ReasonSchedulerRests: the nodes have room, and the scheduler, which has rejected the gang, does not try
+	// again.
 	ReasonSchedulerRests = "SchedulerRests"
 )

@@ -8,10 +8,10 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 )
 
-// RequestsOf returns what a pod of a template will request in total, with init containers, sidecars and
-// overhead, as kube-scheduler counts it. The API server has a pod request what it is limited to and requests
-// nothing of, and does so with no template (k8s.io/kubernetes/pkg/apis/core/v1, SetDefaults_Pod). The
-// template itself stays as its user wrote it: Kueue compares it with that of a Workload which has quota.
+// RequestsOf returns the total requests of a pod of a template, with init containers, sidecars and overhead,
+// as kube-scheduler counts them. The API server sets missing requests to the limits in pods, but not in
+// templates (k8s.io/kubernetes/pkg/apis/core/v1, SetDefaults_Pod). The template itself stays as the user
+// wrote it: Kueue compares it with that of a Workload which has quota.
 func RequestsOf(template *corev1.PodSpec) corev1.ResourceList {
 	pod := &corev1.Pod{Spec: *template.DeepCopy()}
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {

@@ -5,16 +5,15 @@ import (
 	"sync"
 )
 
-// Shared is what has been computed from one state of the cluster. Of thousands of gangs that wait most ask
-// for the same: only the first of them looks at every node and every holder. It belongs to one state, and is
-// replaced when that changes. It may be used concurrently.
+// Shared caches results computed from one state of the cluster. Most of the thousands of waiting gangs have
+// the same requests, so only the first of them reads every node and every holder. It belongs to one state,
+// and is replaced when that changes. It is safe for concurrent use.
 type Shared struct {
 	mu           sync.Mutex
 	lists, facts sharedResults
 }
 
-// sharedResults are named by a hash of their key: what restricts a gang to some nodes is as long as its user
-// likes, and a part of many keys.
+// sharedResults are keyed by a hash: a gang's constraints can be arbitrarily long and are part of many keys.
 type sharedResults map[[sha256.Size]byte]*sharedResult
 
 type sharedResult struct {
@@ -22,15 +21,15 @@ type sharedResult struct {
 	value any
 }
 
-// These bound the memory that gangs of ever new shapes can take: a list may hold all nodes or holders,
-// anything else is a few hundred bytes. Beyond them everybody computes for themselves.
+// These bound the memory for gangs of many shapes: a list may hold all nodes or holders, other results are a
+// few hundred bytes. Beyond them each gang computes for itself.
 const (
 	maxSharedLists = 50
 	maxSharedFacts = 5000
 )
 
-// share returns what compute returned first under this key. Without a Shared it computes. The result must
-// depend on the key and the state alone, and is read-only.
+// share returns the first result of compute for this key. Without a Shared it computes each time. The result
+// must depend only on the key and the state, and is read-only.
 func share[T any](in *Shared, key string, compute func() T) T {
 	if in == nil {
 		return compute()
@@ -38,7 +37,7 @@ func share[T any](in *Shared, key string, compute func() T) T {
 	return recall(in, &in.facts, maxSharedFacts, key, compute)
 }
 
-// shareList is share for what grows with the cluster.
+// shareList is share for results that grow with the cluster.
 func shareList[T any](in *Shared, key string, compute func() T) T {
 	if in == nil {
 		return compute()

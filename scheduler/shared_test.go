@@ -52,7 +52,7 @@ func tolerant(s *corev1.PodSpec) {
 	s.Tolerations = []corev1.Toleration{{Key: "team", Operator: corev1.TolerationOpExists}}
 }
 
-// TestSharedExplainsAlike: what was computed for another gang is what this one would have computed itself.
+// TestSharedExplainsAlike: a shared result equals the result that the gang would compute itself.
 func TestSharedExplainsAlike(t *testing.T) {
 	r := rand.New(rand.NewPCG(14, 1))
 	reasons := map[string]int{}
@@ -83,9 +83,9 @@ func TestSharedExplainsAlike(t *testing.T) {
 	}
 }
 
-// TestTheSecondGangLooksAtNothing: thousands wait, and most ask for the same. In place of the cluster they
-// find nodes that cannot be looked at, and nobody who holds anything.
-func TestTheSecondGangLooksAtNothing(t *testing.T) {
+// TestSecondGangUsesSharedResults: thousands of gangs wait, most with the same requests. Instead of the
+// cluster they get nodes that cannot be read, and no holders.
+func TestSecondGangUsesSharedResults(t *testing.T) {
 	shapes := map[string]scheduler.Gang{
 		scheduler.ReasonNoNodeMatches:         gang(1, "1", zone("none")),
 		scheduler.ReasonNoNodeLargeEnough:     gang(1, "9"),
@@ -122,7 +122,7 @@ func looksAtNothing(t *testing.T, g scheduler.Gang, reason string) {
 	}
 	defer func() {
 		if recover() == nil {
-			t.Error("without what was shared it looks at no node either: the test proves nothing")
+			t.Error("without shared results it reads no node either: the test would prove nothing")
 		}
 	}()
 	s.Shared = nil

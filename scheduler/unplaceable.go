@@ -9,8 +9,8 @@ import (
 )
 
 // Unplaceable explains that a rank which the gang cannot start without fits on no node, even on an empty one:
-// it is too large, or a node selector, an affinity or a taint keeps it off. Waiting pods cannot change that;
-// only the nodes can, or the job. It returns false as soon as there is a doubt:
+// it is too large, or a node selector, an affinity or a taint excludes all nodes. Only a change of the nodes
+// or the job can help. It returns false in any doubt:
 //
 //   - No node is known, or not all of them are.
 //   - A node that is cordoned, not ready or under pressure would do. Such a state passes.
@@ -62,14 +62,14 @@ func (s ClusterState) unplaceableRole(role Role) (Explanation, bool) {
 	return Explanation{}, false
 }
 
-// passingTaints are the prefixes of taints that control planes put on nodes for as long as they are in a
-// certain state, and of those of the cluster autoscaler on nodes that it removes.
+// passingTaints are the prefixes of taints that control planes put on nodes in a temporary state, and of
+// those of the cluster autoscaler on nodes that it removes.
 var passingTaints = []string{
 	"node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", "ToBeDeletedByClusterAutoscaler",
 	"DeletionCandidateOfClusterAutoscaler",
 }
 
-// repelsForGood reports whether a node has a taint that its admin has set and that the pods cannot tolerate.
+// repelsForGood reports whether a node has a taint that an admin set and the pods cannot tolerate.
 func repelsForGood(n Node, spec *corev1.PodSpec, requests Amounts) bool {
 	if spec.RuntimeClassName != nil || len(n.Spec.Taints) == 0 {
 		return false

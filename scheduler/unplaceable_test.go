@@ -23,17 +23,17 @@ func requesting(name corev1.ResourceName, amount string) func(*corev1.PodSpec) {
 	}
 }
 
-// TestUnplaceable: what is told here keeps a gang's pods from being created, so every doubt speaks for them.
+// TestUnplaceable: this explanation keeps a gang's pods from being created, so it requires certainty.
 func TestUnplaceable(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string
 		gang    scheduler.Gang
 		verdict scheduler.Verdict
 		cluster scheduler.ClusterState
-		want    string // reason and message; "": in doubt
+		want    string // reason and message; "": uncertain
 	}{
 		"full nodes": {
-			reason: "others end one day", gang: gang(4, "8"), cluster: clusterOf(node("a", 8)),
+			reason: "others will end", gang: gang(4, "8"), cluster: clusterOf(node("a", 8)),
 		},
 		"larger than any node": {
 			reason: "no GPU that becomes free helps", gang: gang(1, "9"),
@@ -42,7 +42,7 @@ func TestUnplaceable(t *testing.T) {
 				"the largest of 2 nodes that it may run on has 8",
 		},
 		"larger than the nodes of its zone": {
-			reason: "the other zone is none of its business", gang: gang(1, "8", zone("b")),
+			reason: "the other zone does not count", gang: gang(1, "8", zone("b")),
 			cluster: clusterOf(node("a", 0), node("b", 0, inZone("b"), func(n *scheduler.Node) {
 				n.Allocatable[gpu] = 4
 			})),
@@ -50,7 +50,7 @@ func TestUnplaceable(t *testing.T) {
 				"the largest of 1 node that it may run on has 4",
 		},
 		"a selector that matches nothing": {
-			reason: "somebody must label a node", gang: gang(1, "1", zone("moon")),
+			reason: "an admin must label a node", gang: gang(1, "1", zone("moon")),
 			cluster: clusterOf(node("a", 0)),
 			want:    "NoNodeMatches: node selector zone=moon of role worker matches none of 1 node",
 		},
@@ -66,10 +66,10 @@ func TestUnplaceable(t *testing.T) {
 			want:    "NoNodeMatches: node selector zone=b of role worker matches none of 1 node",
 		},
 		"cordoned": {
-			reason: "it is uncordoned one day", gang: gang(1, "8"), cluster: clusterOf(node("a", 0, cordon)),
+			reason: "it may be uncordoned", gang: gang(1, "8"), cluster: clusterOf(node("a", 0, cordon)),
 		},
 		"not ready": {
-			reason: "it comes back", gang: gang(1, "8"),
+			reason: "it may come back", gang: gang(1, "8"),
 			cluster: clusterOf(node("a", 0, notReady, tainted("node.kubernetes.io/unreachable"))),
 		},
 		"a node that the autoscaler removes": {
@@ -99,7 +99,7 @@ func TestUnplaceable(t *testing.T) {
 			reason: "nothing is known", gang: gang(1, "1"), cluster: clusterOf(),
 		},
 		"a cluster state that is not complete": {
-			reason: "absence proves nothing", gang: gang(1, "9"),
+			reason: "nodes may be missing", gang: gang(1, "9"),
 			cluster: scheduler.ClusterState{Nodes: []scheduler.Node{node("a", 0)}},
 		},
 		"the large rank runs": {

@@ -6,12 +6,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// PodKind is the kind of what every scheduler binds.
+// PodKind is the kind of pods, which every scheduler watches.
 var PodKind = corev1.SchemeGroupVersion.WithKind("Pod")
 
 // schedulerRests explains that the nodes have room for the gang and that its scheduler, which has rejected
-// it, does not look. Where the operator does not see all pods it may be wrong about the room, and wakes a
-// scheduler in vain, seldom: never to wake it could leave the gang waiting for ever.
+// it, does not try again. If the operator does not see all pods, it may wake the scheduler in vain, at a
+// limited rate. Otherwise the gang could wait forever.
 func schedulerRests(w *waitingGang) (Explanation, bool) {
 	waker := Of(w.backend).Waker
 	if waker == nil || !w.hasRoom() {
@@ -28,19 +28,19 @@ func schedulerRests(w *waitingGang) (Explanation, bool) {
 	}, true
 }
 
-// placeNotFound repeats what a scheduler said about a gang for which the nodes have room by what its ranks
-// request: as the scheduler's words and not as a fact.
+// placeNotFound repeats the message of a scheduler about a gang whose requests fit on the nodes, as the
+// scheduler's view and not as a fact.
 func placeNotFound(w *waitingGang) (Explanation, bool) {
 	if w.verdict.Reason != ReasonUnschedulable || !w.hasRoom() {
 		return Explanation{}, false
 	}
 	e, _ := verdictExplanation(w.verdict)
-	e.Message = fmt.Sprintf("by what they request %s for %s at once; %s said when it last tried: %s",
+	e.Message = fmt.Sprintf("by what they request %s for %s at once; %s reported when it last tried: %s",
 		w.roomText(), w.ranksText(), w.backend.Name(), w.verdict.Message)
 	return e, true
 }
 
-// roomText says that there is room, as surely as it is known.
+// roomText reports that there is room, and how certain that is.
 func (w *waitingGang) roomText() string {
 	if w.cluster.Partial {
 		return "the nodes have room, if pods that the operator does not see leave it,"
@@ -53,9 +53,8 @@ func (w *waitingGang) ranksText() string {
 	return count(int(ranks), "rank", "ranks")
 }
 
-// hasRoom reports whether the nodes certainly have room now for those of the gang's first MinAvailable ranks
-// that have no node, beside the pods that are seen. It is not certain where more counts than requests,
-// selectors and taints.
+// hasRoom reports whether the nodes certainly have room now for the gang's unbound ranks among its first
+// MinAvailable, next to the visible pods. It is uncertain if more than requests, selectors and taints count.
 func (w *waitingGang) hasRoom() bool {
 	ranks, _, _ := demand(w.roles)
 	if ranks == 0 || placeable(w.roles, roomNow) < ranks {
@@ -74,7 +73,7 @@ func (w *waitingGang) hasRoom() bool {
 	return true
 }
 
-// needsMoreThanRoom reports whether more decides about the nodes of a pod than what roleCapacity counts.
+// needsMoreThanRoom reports whether a pod has constraints that roleCapacity does not count.
 func needsMoreThanRoom(spec *corev1.PodSpec) bool {
 	if a := spec.Affinity; a != nil && (a.PodAffinity != nil || a.PodAntiAffinity != nil) {
 		return true

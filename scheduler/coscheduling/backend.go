@@ -11,7 +11,7 @@ import (
 // Name of the dialect.
 const Name = "coscheduling"
 
-// DefaultSchedulerName is the name under which scheduler-plugins installs itself beside the default scheduler
+// DefaultSchedulerName is the name under which scheduler-plugins installs itself as a second scheduler
 // (manifests/install/charts/as-a-second-scheduler/values.yaml).
 const DefaultSchedulerName = "scheduler-plugins-scheduler"
 
@@ -35,7 +35,7 @@ func New(o Options) Backend {
 // Name implements scheduler.Backend.
 func (Backend) Name() string { return Name }
 
-// Traits implements scheduler.Backend. A gang is judged rank by rank, and so by its pods.
+// Traits implements scheduler.Backend. The scheduler judges a gang rank by rank, and so by its pods.
 //
 // WaitingClasses: the policy Never of a pod keeps the plugins from preempting for it
 // (capacityscheduling/capacity_scheduling.go, PodEligibleToPreemptOthers; kube-scheduler's DefaultPreemption

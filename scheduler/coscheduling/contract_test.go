@@ -74,7 +74,7 @@ func groupState(phase schedulingv1alpha1.PodGroupPhase) schedulertest.GroupState
 	}}
 }
 
-// What v0.34.7 wrote on the ranks of gangs of four, on a cluster with room for two and under a quota;
+// Messages of v0.34.7 on the ranks of gangs of four, on a cluster with room for two and under a quota;
 // shortened at "...".
 const (
 	full = "0/4 nodes are available: 4 Insufficient nvidia.com/gpu. no new claims to deallocate, 0/4 " +

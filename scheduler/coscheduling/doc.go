@@ -2,10 +2,9 @@
 // scheduling.x-k8s.io/v1alpha1. It was written against sigs.k8s.io/scheduler-plugins v0.34.7; the files that
 // comments name are from that module or from kube-scheduler v1.34.
 //
-// Each attempt has a group of its own. The scheduler remembers which ranks it has placed by the names of
-// group and pods (pkg/coscheduling/core, assignedPodsByPG), and forgets a pod only when it learns of its
-// deletion. With one group for all attempts, the ranks of an ending attempt would count towards the quorum of
-// the next.
+// Each attempt has a group of its own. The scheduler stores which ranks it has placed by the names of group
+// and pods (pkg/coscheduling/core, assignedPodsByPG), and removes a pod only after its deletion. With one
+// group for all attempts, the ranks of an ending attempt would count towards the quorum of the next.
 //
 // What the scheduler does with a group, by extension point:
 //
@@ -23,36 +22,36 @@
 //	            measured.
 //
 // The group's phase is ignored. An optional controller writes it and counts the pods with the group's label
-// in all namespaces (pkg/controllers/podgroup_controller.go, Reconcile), so that two jobs of the same name in
-// two namespaces are reported as Running together. It does not say whether the gang is scheduled. The
-// scheduler reports that on the pods' condition PodScheduled, which Read takes from
+// in all namespaces (pkg/controllers/podgroup_controller.go, Reconcile). Two jobs of the same name in two
+// namespaces are then reported as Running together. The phase does not show whether the gang is scheduled.
+// The scheduler reports that on the pods' condition PodScheduled, which Read takes from
 // Gang.UnschedulableMessages.
 //
 // Preemption is kube-scheduler's own, rank by rank: each rank of a higher gang evicts as many pods as it
-// needs, from any gang, without checking that the higher gang will fit as a whole. The operator ends the rest
-// of a gang that loses a rank. In a measured run the ranks of the higher gang picked 2 of the 6 ranks of a
-// lower gang as victims, and the others found the capacity that the operator freed. The ranks of the higher
-// gang that have found nodes keep them meanwhile, because CapacityScheduling or DefaultPreemption, which run
-// first, end the cycle before Coscheduling's PostFilter rejects them. An evicted pod carries
-// DisruptionTarget=True, reason PreemptionByScheduler.
+// needs, from any gang, without checking that the higher gang will fit. The operator stops the rest of a gang
+// that loses a rank. In a measured run the higher gang's ranks evicted 2 of the 6 ranks of a lower gang, and
+// the others used the capacity that the operator freed. Ranks of the higher gang that have found nodes keep
+// them meanwhile, because CapacityScheduling or DefaultPreemption, which run first, end the cycle before
+// Coscheduling's PostFilter rejects them. An evicted pod carries DisruptionTarget=True, reason
+// PreemptionByScheduler.
 //
 // A gang that fits in part is retried without a pause, as often as the scheduler can, unless its
-// configuration prevents it; lab/modules/scheduler-plugins/scheduler.yaml says how and why.
+// configuration prevents it; lab/modules/scheduler-plugins/scheduler.yaml explains how.
 //
 // What the dialect cannot do, and what the operator does instead:
 //
 //   - It has no queues: Validate refuses a queue and points to the namespace's ElasticQuota.
 //   - minResources would do harm. PreFilter compares them with what is free at that moment and rejects the
-//     rank as UnschedulableAndUnresolvable, which rules out preemption by it whatever its priority (core.go,
-//     PreFilter). A rank that Coscheduling alone has rejected is woken by pods that are bound and groups that
-//     change, not by pods that end (coscheduling.go, EventsToRegister), so that it would sleep beside free
-//     GPUs for up to five minutes. Without minResources the ranks fail to find a node one by one, and pods
-//     that end wake them. So they are never written, and Validate refuses those that the user wrote.
+//     rank as UnschedulableAndUnresolvable, so the rank cannot preempt at any priority (core.go, PreFilter).
+//     Pods that are bound and groups that change wake a rank that Coscheduling alone has rejected, but pods
+//     that end do not (coscheduling.go, EventsToRegister). It could wait up to five minutes while GPUs are
+//     free. Without minResources the ranks fail to find a node one by one, and pods that end wake them. So
+//     the operator never writes them, and Validate refuses those of the user.
 //   - minMember counts ranks regardless of role: Validate refuses minAvailable below the number of ranks for
 //     several roles.
 //   - A waiting job is not held back before it costs anything: its pods exist and are pending.
 //   - A preempted job does not keep its place: its next group queues behind older gangs of the same priority.
-//   - Ranks may be left asleep although their gang could be tried. Objects wakes those that were rejected
-//     while the ranks were being created (see asleep), the operator those for which the nodes have room (see
-//     Rests).
+//   - The scheduler may not retry ranks of a gang that fits. Objects wakes those that were rejected while
+//     the ranks were being created (see asleep), the operator those for which the nodes have room (see
+//     NeedsWake).
 package coscheduling

@@ -23,7 +23,7 @@ func (Backend) StateKinds() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{elasticQuotaKind}
 }
 
-// Matters implements scheduler.Explainer. The status of a quota is not read, because the controller that
+// Matters implements scheduler.Explainer. The status of a quota is ignored, because the controller that
 // writes it is optional.
 func (Backend) Matters(before, after client.Object) bool {
 	b, hadBefore := before.(*schedulingv1alpha1.ElasticQuota)
@@ -31,10 +31,10 @@ func (Backend) Matters(before, after client.Object) bool {
 	return !hadBefore || !hasAfter || !equality.Semantic.DeepEqual(b.Spec, a.Spec)
 }
 
-// Explain implements scheduler.Explainer: it gives the max of the namespace's ElasticQuota in numbers, which
-// the scheduler's messages lack. It does so only for extended resources, because only their holders are
-// known; CapacityScheduling also counts the bound pods of a namespace (pkg/capacityscheduling, Reserve and
-// the handlers of pods). The other limits are left to the scheduler's messages.
+// Explain implements scheduler.Explainer: it adds the numbers of the max of the namespace's ElasticQuota,
+// which the scheduler's messages lack. It does so only for extended resources, whose holders are known.
+// CapacityScheduling also counts the bound pods of a namespace (pkg/capacityscheduling, Reserve and the
+// handlers of pods). For other limits the scheduler's message is used.
 func (Backend) Explain(
 	g scheduler.Gang, _ []client.Object, s scheduler.ClusterState,
 ) (scheduler.Explanation, bool) {
@@ -45,7 +45,7 @@ func (Backend) Explain(
 	if quota == nil {
 		return scheduler.Explanation{}, false
 	}
-	s.Partial = false // of a gang's own namespace every pod is seen
+	s.Partial = false // all pods of the gang's own namespace are visible
 	held := func(name corev1.ResourceName) scheduler.Held {
 		return s.Held(name, "namespace "+g.Namespace, func(h scheduler.Holder) bool {
 			return h.Namespace == g.Namespace

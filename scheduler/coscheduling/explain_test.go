@@ -39,9 +39,9 @@ func TestExplain(t *testing.T) {
 		want       string
 	}{
 		"another namespace's": {why: "it does not count", quota: quota("team-b", "4")},
-		"room":                {why: "of CPUs it is not known who holds them", quota: quota("team-a", "16")},
-		"not known whole": {
-			why: "who holds GPUs is not known", quota: quota("team-a", "4"), incomplete: true,
+		"room":                {why: "the holders of CPUs are unknown", quota: quota("team-a", "16")},
+		"incomplete state": {
+			why: "the holders of GPUs are unknown", quota: quota("team-a", "4"), incomplete: true,
 		},
 		"used up": {
 			why: "by its own namespace alone", quota: quota("team-a", "10"),
@@ -49,7 +49,7 @@ func TestExplain(t *testing.T) {
 				"namespace team-a has 4 nvidia.com/gpu free of 10; held by team-a/llama (6)",
 		},
 		"never": {
-			why: "whoever ends", quota: quota("team-a", "4"),
+			why: "whichever jobs end", quota: quota("team-a", "4"),
 			want: "ExceedsQuota " + object + "it can never start: it needs 8 nvidia.com/gpu and the " +
 				"whole of elastic quota gpus of namespace team-a is 4 nvidia.com/gpu",
 		},
@@ -68,7 +68,7 @@ func TestExplain(t *testing.T) {
 			changed := quota("team-a", "5")
 			if !b.Matters(nil, tc.quota) || !b.Matters(tc.quota, nil) || b.Matters(changed,
 				changed.DeepCopyObject().(client.Object)) || !b.Matters(quota("team-a", "6"), changed) {
-				t.Error("only another spec matters")
+				t.Error("want only a changed spec to matter")
 			}
 		})
 	}

@@ -15,19 +15,19 @@ const (
 	groupBackoff = "failed recently"
 	// overMax: the max of the namespace's own quota would be exceeded (pkg/capacityscheduling, PreFilter).
 	overMax = "is more than Max"
-	// overMin: the sum of the min of all quotas would be exceeded (likewise).
+	// overMin: the sum of the min of all quotas would be exceeded (pkg/capacityscheduling, PreFilter).
 	overMin = "total ElasticQuota used is more than min"
 )
 
 // asleep reports whether the ranks were rejected only because not all of them existed, and no event will make
 // the scheduler try them again.
 //
-// A rank is tried as soon as it exists, and rejected while others do not. When the last rank appears between
-// that rejection and the end of the cycle (coscheduling.go, PostFilter counts again), the group backs off
-// although it was never tried as a whole, its other ranks are rejected because it backs off, and no event
-// says that the backoff is over. The ranks would sleep beside free nodes until the scheduler flushes its
-// queue, for minutes; 5 of 200 gangs that were created at once did, as measured. A gang that really found no
-// capacity has another message on at least one rank.
+// The scheduler tries a rank as soon as it exists, and rejects it while others are missing. If the last rank
+// appears between that rejection and the end of the cycle (coscheduling.go, PostFilter counts again), the
+// group backs off although it was never tried as a unit. Its other ranks are rejected because of the backoff,
+// and no event signals its end. The ranks would wait until the scheduler flushes its queue, for minutes; this
+// happened to 5 of 200 gangs created at once. A gang that really found no capacity has another message on at
+// least one rank.
 func asleep(messages []string) bool {
 	var backoff, early bool
 	for _, m := range messages {
@@ -43,7 +43,7 @@ func asleep(messages []string) bool {
 	return backoff && early
 }
 
-// judging returns the messages that judge the gang, and not only its first ranks.
+// judging returns the messages that judge the gang, not only its first ranks.
 func judging(messages []string) []string {
 	return slices.DeleteFunc(slices.Clone(messages), func(m string) bool {
 		return strings.Contains(m, tooFewSiblings)
@@ -67,8 +67,8 @@ var rejectedWithGang = regexp.MustCompile(
 	`^(optimistic rejection in |rejection in |rejected due to timeout )`,
 )
 
-// causes returns the distinct causes for which ranks were rejected, sorted. The messages name ranks and count
-// nodes, which changes with every cycle; only what two cycles over the same cluster have in common is kept.
+// causes returns the distinct causes for which ranks were rejected, sorted. Names of ranks and counts of
+// nodes are dropped, because they change with every cycle.
 func causes(messages []string) []string {
 	found := map[string]bool{}
 	for _, m := range messages {

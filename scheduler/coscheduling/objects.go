@@ -10,18 +10,18 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// GroupName returns the job's name and the attempt's number; the package documentation says why.
+// GroupName returns the job's name and the attempt's number (see the package documentation).
 func GroupName(g scheduler.Gang) string { return fmt.Sprintf("%s-%d", g.Name, g.Attempt) }
 
-// AnnotationWake is set on a group only for the update event that it causes: when a group changes, the
-// scheduler wakes its ranks. See asleep.
+// AnnotationWake is set on a group only for the update event: when a group changes, the scheduler retries its
+// ranks. See asleep.
 const AnnotationWake = "mlplatform.example.com/wake"
 
 // Objects implements scheduler.Backend. The group has no priority: ranks are ordered, and preempt, by their
 // own.
 //
 // The group's scheduleTimeoutSeconds limits how long ranks that have found nodes keep them while others have
-// not. The user's limit is passed on, because the operator lets the gang wait no longer than that.
+// not. It has the user's limit, because the operator lets the gang wait no longer.
 func (Backend) Objects(g scheduler.Gang) ([]client.Object, error) {
 	group := &schedulingv1alpha1.PodGroup{
 		TypeMeta: metav1.TypeMeta{
@@ -40,7 +40,7 @@ func (Backend) Objects(g scheduler.Gang) ([]client.Object, error) {
 	return []client.Object{group}, nil
 }
 
-// find returns the group of this attempt, or nil. Those of earlier attempts say nothing about it.
+// find returns the group of this attempt, or nil. Groups of earlier attempts do not count.
 func find(g scheduler.Gang, objs []client.Object) *schedulingv1alpha1.PodGroup {
 	for _, o := range objs {
 		if pg, ok := o.(*schedulingv1alpha1.PodGroup); ok && pg != nil && pg.Name == GroupName(g) {

@@ -10,7 +10,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler/schedulertest"
 )
 
-// How long ranks may keep nodes for the rest is the user's word where there is one, else the profile's.
+// TestScheduleTimeout: the user's limit, else the profile's, bounds how long ranks keep nodes for the rest.
 func TestScheduleTimeout(t *testing.T) {
 	for name, tc := range map[string]struct{ given, want *int32 }{
 		"none":    {nil, nil},
@@ -32,8 +32,8 @@ func TestScheduleTimeout(t *testing.T) {
 	}
 }
 
-// Ranks that sleep for a reason that is over are woken by a change of their group; those that found no room
-// are not.
+// TestWake: a change of their group wakes ranks that were rejected for a reason that is over, but not those
+// that found no room.
 func TestWake(t *testing.T) {
 	for name, tc := range map[string]struct {
 		messages []string

@@ -14,13 +14,13 @@ func (Backend) Read(g scheduler.Gang, objs []client.Object) scheduler.Verdict {
 	group := find(g, objs)
 	switch {
 	case group == nil:
-		// A rank that the scheduler sees before its group is rejected, and nothing may wake it for minutes
+		// If a rank arrives before its group, the scheduler rejects it and may not retry it for minutes
 		// (scheduler-plugins issue 397).
 		return scheduler.Verdict{Admission: scheduler.Hold}
 	case group.DeletionTimestamp != nil && !g.HasPods:
 		return scheduler.Verdict{
 			Admission: scheduler.Hold, Reason: scheduler.ReasonTerminating,
-			Message: "the gang's group is being deleted; it is made anew once it is gone",
+			Message: "the gang's group is being deleted; the operator then creates it again",
 		}
 	}
 	return readMessages(g)

@@ -31,15 +31,15 @@ func TestRead(t *testing.T) {
 	}{
 		"no pods": {reason: "pods must exist to be judged", want: scheduler.Verdict{Admission: scheduler.Go}},
 		"pods that were not tried": {
-			reason: "silence is a delay", hasPods: true, want: scheduler.Verdict{Admission: scheduler.Go},
+			reason: "a missing message is a delay", hasPods: true, want: scheduler.Verdict{Admission: scheduler.Go},
 		},
 		"the first pods of a gang": {
-			reason: "turned away for want of siblings, not of room", hasPods: true,
+			reason: "rejected for missing siblings, not for capacity", hasPods: true,
 			messages: []string{siblingless},
 			want:     scheduler.Verdict{Admission: scheduler.Go},
 		},
 		"the first pods of a gang, and the group rests": {
-			reason: "nor is that a judgement of the gang", hasPods: true,
+			reason: "this is no judgement either of the gang", hasPods: true,
 			messages: []string{siblingless, recently},
 			want:     scheduler.Verdict{Admission: scheduler.Go},
 		},
@@ -51,7 +51,7 @@ func TestRead(t *testing.T) {
 			),
 		},
 		"sent away only": {
-			reason: "the rank that did not fit is told by its word, when it is there", hasPods: true,
+			reason: "the rank that did not fit may be missing", hasPods: true,
 			messages: []string{away, apart, late, recently},
 			want:     unschedulable("the nodes have no room for 4 ranks at once"),
 		},
@@ -63,7 +63,7 @@ func TestRead(t *testing.T) {
 			),
 		},
 		"over the namespace's quota": {
-			reason: "a quota is named before nodes: with it gone the nodes may suffice", hasPods: true,
+			reason: "a quota comes before nodes: with a larger one the nodes may suffice", hasPods: true,
 			messages: []string{away, quota},
 			want: scheduler.Verdict{
 				Admission: scheduler.Go, Judged: true, Reason: "QuotaExceeded",
@@ -85,14 +85,14 @@ func TestRead(t *testing.T) {
 			},
 		},
 		"deleted, no pods": {
-			reason: "pods must not meet a group that is going", deleted: &deleted,
+			reason: "pods must not join a group that is being deleted", deleted: &deleted,
 			want: scheduler.Verdict{
 				Admission: scheduler.Hold, Reason: "Terminating",
-				Message: "the gang's group is being deleted; it is made anew once it is gone",
+				Message: "the gang's group is being deleted; the operator then creates it again",
 			},
 		},
 		"deleted with pods": {
-			reason: "pods that exist are not held back by it", deleted: &deleted, hasPods: true,
+			reason: "existing pods are unaffected", deleted: &deleted, hasPods: true,
 			want: scheduler.Verdict{Admission: scheduler.Go},
 		},
 	}

@@ -8,7 +8,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler/schedulertest"
 )
 
-// Only a gang that was rejected is woken: one that was not tried yet is in the scheduler's queue.
+// TestNeedsWake: only a rejected gang needs it; one that was not tried yet is in the scheduler's queue.
 func TestNeedsWake(t *testing.T) {
 	b := coscheduling.New(coscheduling.Options{})
 	for name, tc := range map[string]struct {
@@ -26,11 +26,11 @@ func TestNeedsWake(t *testing.T) {
 			g := schedulertest.Gang()
 			g.HasPods, g.UnschedulableMessages = true, tc.messages
 			if _, got := b.NeedsWake(g, nil, scheduler.ClusterState{}); got != tc.want {
-				t.Errorf("needs to be woken: %t", got)
+				t.Errorf("needs wake: %t", got)
 			}
 		})
 	}
 	if by := b.WokenBy(); by != b.Kinds()[0] {
-		t.Errorf("woken by %s, of which it does not hear", by)
+		t.Errorf("woken by %s, which it does not watch", by)
 	}
 }

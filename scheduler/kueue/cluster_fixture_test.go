@@ -34,7 +34,7 @@ type testCluster struct {
 
 func newTestCluster(t *testing.T) *testCluster { return newTestClusterOf(t, "") }
 
-// newTestClusterOf is one whose Kueue has another configuration than the tested one.
+// newTestClusterOf returns a cluster whose Kueue has the given configuration.
 func newTestClusterOf(t *testing.T, configuration string) *testCluster {
 	c, err := localcluster.Up(t.Context(), localcluster.Options{
 		Dir: filepath.Join(t.TempDir(), "cluster"), Schedulers: []string{localcluster.SchedulerKueue},
@@ -152,7 +152,7 @@ func (s *testCluster) runRecipe(t *testing.T) {
 	s.must(t, err)
 }
 
-// logs shows the end of Kueue's log, which goes with the cluster.
+// logs shows the end of Kueue's log, which is deleted with the cluster.
 func logs(t *testing.T, c *localcluster.Cluster) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(c.LogDir(), "kueue.log"))

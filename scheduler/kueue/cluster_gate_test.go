@@ -23,7 +23,7 @@ func gated(g *scheduler.Gang) {
 	g.PreemptionGate = true
 }
 
-// contest of the job's gang. The quotas are not looked at.
+// contest of the job's gang, without free amounts.
 func (p *testJob) contest() scheduler.Contest {
 	p.t.Helper()
 	queues := &kueuev1beta2.ClusterQueueList{}
@@ -45,7 +45,7 @@ func (p *testJob) contest() scheduler.Contest {
 	}
 	c, known := p.backend.Contest(p.owned(), requests, state)
 	if !known {
-		p.t.Fatalf("the contest of %s is not known", p.gang.Name)
+		p.t.Fatalf("the contest of %s is unknown", p.gang.Name)
 	}
 	return c
 }
@@ -58,7 +58,7 @@ func (p *testJob) untilGate(want scheduler.Gate) {
 	})
 }
 
-// twoRun is the quota in use by two gangs of equal priority, the first one older by Kueue's clock.
+// twoRun starts two gangs of equal priority that use up the quota, the first one older by Kueue's clock.
 func twoRun(s *testCluster) (older, younger *testJob) {
 	s.t.Helper()
 	older = s.job("older", half)
@@ -72,8 +72,8 @@ func twoRun(s *testCluster) (older, younger *testJob) {
 	return older, younger
 }
 
-// TestPreemptionGate: behind a closed gate Kueue preempts nobody and says that it would; once it is open it
-// takes the one that is not spared, though it would have taken the other.
+// TestPreemptionGate: behind a closed gate Kueue preempts no gang and reports that it would. With an open
+// gate it preempts the gang that is not spared, although the other one would be first.
 func TestPreemptionGate(t *testing.T) {
 	s := newTestCluster(t)
 	older, younger := twoRun(s)
@@ -89,7 +89,7 @@ func TestPreemptionGate(t *testing.T) {
 	})
 	for _, p := range []*testJob{older, younger} {
 		if c := p.contest(); c.Preempted || c.Queue != "gpus" || c.Holds["h100"]["nvidia.com/gpu"] != 4 {
-			t.Errorf("%s takes part as %+v", p.gang.Name, c)
+			t.Errorf("%s has the contest %+v", p.gang.Name, c)
 		}
 	}
 
@@ -103,7 +103,7 @@ func TestPreemptionGate(t *testing.T) {
 	urgent.quiet()
 	older.until("preempted", scheduler.Yield, kueuev1beta2.WorkloadEvictedByPreemption)
 	if younger.contest().Preempted {
-		t.Error("the spared one is preempted as well")
+		t.Error("the spared gang is preempted as well")
 	}
 	older.deletePods()
 	older.until("handed back", scheduler.Hold)
@@ -111,14 +111,14 @@ func TestPreemptionGate(t *testing.T) {
 	*younger.status.Spare = false
 	younger.quiet()
 	if c := younger.contest(); c.Spared || c.Preempted {
-		t.Errorf("it takes part as %+v", c)
+		t.Errorf("its contest is %+v", c)
 	}
 	if wl := younger.workload(); wl.Annotations["kueue.x-k8s.io/priority-boost"] != "" {
-		t.Error("its boost has stayed")
+		t.Error("its boost was not removed")
 	}
 }
 
-// TestPreemptionGateOff: Kueue as it is released takes no notice of a gate, and that is seen.
+// TestPreemptionGateOff: a released Kueue ignores gates, and the backend detects it.
 func TestPreemptionGateOff(t *testing.T) {
 	s := newTestClusterOf(t, localcluster.KueueReleaseConfiguration)
 	_, younger := twoRun(s)

@@ -28,7 +28,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler/schedulertest"
 )
 
-// testJob is one job, for which the test does by hand what the operator would do.
+// testJob is one job that the test reconciles in the operator's place.
 type testJob struct {
 	*testCluster
 	gang   scheduler.Gang
@@ -99,8 +99,8 @@ func (p *testJob) listClusterObjects() {
 	}
 }
 
-// step is one reconcile: create what is missing, delete what is not asked for, sync the status, create pods
-// when admitted.
+// step is one reconcile: create missing objects, delete obsolete ones, sync the status, create pods when
+// admitted.
 func (p *testJob) step() (scheduler.Verdict, int) {
 	p.t.Helper()
 	p.listClusterObjects()
@@ -172,7 +172,7 @@ func (p *testJob) ensure(mine []client.Object) {
 	}
 }
 
-// update changes the Workload that exists to the desired one, where it differs.
+// update changes the existing Workload to the desired one if it differs.
 func (p *testJob) update(desired *kueuev1beta2.Workload, mine []client.Object) {
 	p.t.Helper()
 	for _, o := range mine {
@@ -196,7 +196,7 @@ func (p *testJob) update(desired *kueuev1beta2.Workload, mine []client.Object) {
 	}
 }
 
-// write writes as the operator does. A conflict means that the next step must decide again.
+// write writes as the operator does. After a conflict the next step must decide again.
 func (p *testJob) write(w scheduler.Write) {
 	p.t.Helper()
 	ctx, obj := p.t.Context(), w.Object.DeepCopyObject().(client.Object)
@@ -246,7 +246,7 @@ func (p *testJob) deletePods() {
 	p.must(p.t,
 		p.client.DeleteAllOf(p.t.Context(), &corev1.Pod{}, client.InNamespace(namespace),
 			client.MatchingLabels{"trainingjob": p.gang.Name}))
-	p.eventually("its pods are gone", func() bool { return len(p.pods()) == 0 })
+	p.eventually("its pods are deleted", func() bool { return len(p.pods()) == 0 })
 }
 
 func (p *testJob) workload() *kueuev1beta2.Workload {
@@ -260,7 +260,7 @@ func (p *testJob) workload() *kueuev1beta2.Workload {
 	return nil
 }
 
-// until steps until the verdict is as wanted; without reasons, any reason is.
+// until steps until the verdict is as wanted; without reasons, any reason matches.
 func (p *testJob) until(what string, want scheduler.Admission, reasons ...string) scheduler.Verdict {
 	p.t.Helper()
 	var v scheduler.Verdict
@@ -272,10 +272,10 @@ func (p *testJob) until(what string, want scheduler.Admission, reasons ...string
 	return v
 }
 
-// ready steps until all pods are ready, Kueue knows it, and nothing is left to write.
+// ready steps until all pods are ready, Kueue has the condition, and nothing is left to write.
 func (p *testJob) ready() {
 	p.t.Helper()
-	p.eventually("Kueue knows that the ranks are ready", func() bool {
+	p.eventually("Kueue has PodsReady", func() bool {
 		_, writes := p.step()
 		wl := p.workload()
 		return writes == 0 && wl != nil &&
@@ -289,7 +289,7 @@ func (p *testJob) ready() {
 	}
 }
 
-// quiet steps until nothing is left to write: what was written and read back is not written again.
+// quiet steps until nothing is left to write.
 func (p *testJob) quiet() {
 	p.t.Helper()
 	p.eventually("nothing is left to report", func() bool {
@@ -303,13 +303,13 @@ func (p *testJob) finish(success bool) {
 	p.deletePods()
 	p.status.Over, p.status.Finished = true, true
 	p.status.Success, p.status.Message = success, "4/4 ranks succeeded"
-	p.eventually("its Workload is finished and let go", func() bool {
+	p.eventually("its Workload is finished and released", func() bool {
 		_, writes := p.step()
 		return writes == 0 && len(p.workload().Finalizers) == 0
 	})
 }
 
-// remove deletes the job: its Workload must stay until the pods are gone, and go then.
+// remove deletes the job: its Workload must stay until the pods are deleted.
 func (p *testJob) remove() {
 	p.t.Helper()
 	job := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Name: p.gang.Name, Namespace: namespace}}
@@ -317,7 +317,7 @@ func (p *testJob) remove() {
 	p.status.Gone, p.status.Over = true, true
 	p.gang = scheduler.Gang{Name: p.gang.Name, Namespace: p.gang.Namespace, Owner: p.gang.Owner}
 	p.deletePods()
-	p.eventually("everything of the job is gone", func() bool {
+	p.eventually("all objects of the job are deleted", func() bool {
 		p.step()
 		return len(p.owned()) == 0
 	})

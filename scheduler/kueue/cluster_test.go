@@ -23,9 +23,8 @@ const (
 	patience = 3 * time.Minute
 )
 
-// TestProtocol runs jobs by hand against the real Kueue, with what the backend asks for, reads and writes:
-// everything that the operator does except its decisions. Each gang has 4 ranks with 2 GPUs each, and the
-// quota is 8 GPUs.
+// TestProtocol runs jobs against the real Kueue with what the backend requests, reads and writes, without the
+// operator's decisions. Each gang has 4 ranks with 2 GPUs each, and the quota is 8 GPUs.
 func TestProtocol(t *testing.T) {
 	s := newTestCluster(t)
 	first := s.job("first", nil)
@@ -38,7 +37,7 @@ func TestProtocol(t *testing.T) {
 		t.Errorf("over quota: got message %q and next step %q", v.Message, v.NextStep)
 	}
 
-	t.Run("a higher priority preempts, and the place is kept", func(t *testing.T) {
+	t.Run("a higher priority preempts, and the victim keeps its place", func(t *testing.T) {
 		urgent := s.job("urgent", func(g *scheduler.Gang) {
 			g.JobLabels[kueue.PriorityClassLabel] = "production"
 		})
@@ -47,7 +46,7 @@ func TestProtocol(t *testing.T) {
 		if strings.Contains(v.Message, "UID") {
 			t.Errorf("preempted: the message has ids: %q", v.Message)
 		}
-		first.quiet() // pods are there: nothing may be handed back
+		first.quiet() // it has pods, so its quota must stay
 		first.deletePods()
 		first.until("preempted, handed back or queued again", scheduler.Hold,
 			kueuev1beta2.WorkloadEvictedByPreemption, scheduler.ReasonQuotaExceeded)
@@ -64,7 +63,7 @@ func TestProtocol(t *testing.T) {
 		if c == nil || c.Reason != kueuev1beta2.WorkloadFinishedReasonSucceeded || len(wl.Finalizers) > 0 {
 			t.Errorf("finished: got condition %v, finalizers %v", c, wl.Finalizers)
 		}
-		first.until("let in again, before the second", scheduler.Go, "")
+		first.until("admitted again, before the second", scheduler.Go, "")
 		first.ready()
 		second.until("still over quota", scheduler.Hold, scheduler.ReasonQuotaExceeded)
 	})
@@ -115,7 +114,7 @@ func TestProtocol(t *testing.T) {
 		second.until("over quota in its queue", scheduler.Hold, scheduler.ReasonQuotaExceeded)
 	})
 
-	t.Run("edits of a job that runs end nothing", func(t *testing.T) {
+	t.Run("edits of a running job do not stop it", func(t *testing.T) {
 		before := first.workload()
 		labels := first.gang.JobLabels
 		first.gang.JobLabels = map[string]string{
@@ -152,7 +151,7 @@ func TestProtocol(t *testing.T) {
 		odd.quiet()
 		failed := odd.workload()
 		odd.gang.Roles[0].Template.Labels = nil
-		odd.until("let in once the pods are corrected", scheduler.Go, "")
+		odd.until("admitted once the pods are corrected", scheduler.Go, "")
 		if wl := odd.workload(); wl.UID == failed.UID {
 			t.Error("a finished Workload was admitted again")
 		}
@@ -165,7 +164,7 @@ func TestProtocol(t *testing.T) {
 		first.deletePods()
 		first.until("held", scheduler.Hold, kueuev1beta2.WorkloadInadmissible)
 		s.stop(t, kueuev1beta2.None)
-		first.until("let in again", scheduler.Go, "")
+		first.until("admitted again", scheduler.Go, "")
 		first.ready()
 	})
 
@@ -181,7 +180,7 @@ func TestProtocol(t *testing.T) {
 		second.until("the second takes the place", scheduler.Go, "")
 		second.remove()
 		first.activate(true)
-		first.until("let in again", scheduler.Go, "")
+		first.until("admitted again", scheduler.Go, "")
 		first.ready()
 	})
 
@@ -191,27 +190,27 @@ func TestProtocol(t *testing.T) {
 		first.until("deleted", scheduler.Yield, scheduler.ReasonTerminating)
 		first.quiet()
 		if wl := first.workload(); wl == nil || wl.UID != before.UID {
-			t.Error("the Workload went while its pods ran")
+			t.Error("the Workload was deleted while its pods ran")
 		}
 		first.deletePods()
-		first.until("queues anew and is let in", scheduler.Go, "")
+		first.until("is queued again and admitted", scheduler.Go, "")
 		if wl := first.workload(); wl == nil || wl.UID == before.UID {
 			t.Error("the Workload is not a new one")
 		}
 		first.ready()
 	})
 
-	t.Run("a job that is gone", func(t *testing.T) {
+	t.Run("a deleted job", func(t *testing.T) {
 		first.remove()
 	})
 
-	t.Run("a job that goes while there is no operator", func(t *testing.T) {
+	t.Run("a job deleted while there is no operator", func(t *testing.T) {
 		left := s.job("left", nil)
 		left.until("let in", scheduler.Go, "")
 		left.ready()
 		s.must(t, s.client.Delete(t.Context(),
 			&v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Name: "left", Namespace: namespace}}))
-		left.eventually("its pods are gone and its Workload waits for the operator", func() bool {
+		left.eventually("its pods are deleted and its Workload waits for the operator", func() bool {
 			wl := left.workload()
 			return len(left.pods()) == 0 && wl != nil && wl.DeletionTimestamp != nil
 		})
@@ -220,7 +219,7 @@ func TestProtocol(t *testing.T) {
 		s.runRecipe(t)
 		next.until("let in", scheduler.Go, "")
 		if wl := next.workload(); len(wl.Finalizers) == 0 {
-			t.Error("the recipe let a Workload go whose job exists")
+			t.Error("the recipe released a Workload whose job exists")
 		}
 		next.remove()
 	})
@@ -233,9 +232,9 @@ func TestProtocol(t *testing.T) {
 		elastic := s.job("elastic", func(g *scheduler.Gang) {
 			g.Roles[0].MinAvailable, g.MinAvailable = 2, 2
 		})
-		v := elastic.until("let in in part", scheduler.Go, "")
+		v := elastic.until("admitted in part", scheduler.Go, "")
 		if v.Admitted["Worker"] != 2 {
-			t.Errorf("let in are %v, want 2 workers", v.Admitted)
+			t.Errorf("admitted are %v, want 2 workers", v.Admitted)
 		}
 		elastic.ready()
 		for _, p := range []*testJob{third, elastic} {
@@ -251,10 +250,10 @@ func TestProtocol(t *testing.T) {
 		changed.gang.Roles[0].Replicas, changed.gang.Roles[0].MinAvailable, changed.gang.MinAvailable = 3, 3, 3
 		changed.until("given back", scheduler.Yield)
 		changed.deletePods()
-		changed.gang.Attempt = 2 // the binder's group of the first attempt asks for 4
-		changed.until("let in with 3", scheduler.Go, "")
+		changed.gang.Attempt = 2 // the binder's group of the first attempt requests 4
+		changed.until("admitted with 3", scheduler.Go, "")
 		if wl := changed.workload(); wl == nil || wl.Name == before.Name || wl.Spec.PodSets[0].Count != 3 {
-			t.Errorf("got Workload %v, want another than %s with 3 ranks", wl, before.Name)
+			t.Errorf("got Workload %v, want a new one with 3 ranks instead of %s", wl, before.Name)
 		}
 		changed.ready()
 		changed.remove()

@@ -12,8 +12,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// Contest implements scheduler.QuotaSystem. A gang takes part by the quotas of its own ClusterQueue; what
-// that may borrow, and whom Kueue would preempt in the rest of its cohort, is left to Kueue.
+// Contest implements scheduler.QuotaSystem. It covers the quotas of the gang's own ClusterQueue; Kueue
+// decides about borrowing and preemption in the rest of the cohort.
 func (Backend) Contest(
 	group []client.Object, requests map[string]scheduler.Amounts, s scheduler.ClusterState,
 ) (scheduler.Contest, bool) {
@@ -40,7 +40,7 @@ func (Backend) Contest(
 	return c, true
 }
 
-// contender returns the Workload that has quota, else the oldest that stays.
+// contender returns the Workload that has quota, else the oldest that is not being deleted.
 func contender(group []client.Object) *kueuev1beta2.Workload {
 	var waits *kueuev1beta2.Workload
 	for _, wl := range workloadsIn(group) {
@@ -54,8 +54,8 @@ func contender(group []client.Object) *kueuev1beta2.Workload {
 	return waits
 }
 
-// clusterQueueOf returns the ClusterQueue in which a Workload waits; nil: none that is known. It makes no
-// index of the queues, since it is asked for every gang that waits.
+// clusterQueueOf returns the ClusterQueue in which a Workload waits; nil: unknown. It builds no index of the
+// queues, since it is called for every waiting gang.
 func clusterQueueOf(wl *kueuev1beta2.Workload, s scheduler.ClusterState) *kueuev1beta2.ClusterQueue {
 	for _, o := range s.Objects[localQueueKind] {
 		local, ok := o.(*kueuev1beta2.LocalQueue)
@@ -72,7 +72,7 @@ func clusterQueueOf(wl *kueuev1beta2.Workload, s scheduler.ClusterState) *kueuev
 }
 
 // effectivePriority is the number by which Kueue compares Workloads (pkg/util/priority, EffectivePriority),
-// without a boost of the operator's.
+// without the operator's boost.
 func effectivePriority(wl *kueuev1beta2.Workload) int32 {
 	value := ptr.Deref(wl.Spec.Priority, 0)
 	if by, err := strconv.ParseInt(wl.Annotations[boostAnnotation], 10, 32); err == nil && !marked(wl) {
@@ -81,7 +81,7 @@ func effectivePriority(wl *kueuev1beta2.Workload) int32 {
 	return value
 }
 
-// held is what an admission takes of each flavor.
+// held returns what an admission takes of each flavor.
 func held(a *kueuev1beta2.Admission) map[string]scheduler.Amounts {
 	holds := map[string]scheduler.Amounts{}
 	for _, set := range a.PodSetAssignments {
@@ -96,7 +96,8 @@ func held(a *kueuev1beta2.Admission) map[string]scheduler.Amounts {
 	return holds
 }
 
-// freeByFlavor is what the ClusterQueue has left of its own quotas. A flavor belongs to one resource group.
+// freeByFlavor returns what the ClusterQueue has left of its own quotas. A flavor belongs to one resource
+// group.
 func freeByFlavor(c *kueuev1beta2.ClusterQueue) map[string]scheduler.Amounts {
 	free := map[string]scheduler.Amounts{}
 	for _, group := range c.Spec.ResourceGroups {
@@ -112,8 +113,8 @@ func freeByFlavor(c *kueuev1beta2.ClusterQueue) map[string]scheduler.Amounts {
 	return free
 }
 
-// quotaNeeds are what the ranks of each pod set request of each resource group together: Kueue takes all of
-// it from one flavor.
+// quotaNeeds returns what the ranks of each pod set request of each resource group together: Kueue takes all
+// of it from one flavor.
 func quotaNeeds(
 	wl *kueuev1beta2.Workload, requests map[string]scheduler.Amounts, c *kueuev1beta2.ClusterQueue,
 ) []scheduler.QuotaNeed {

@@ -104,7 +104,7 @@ func dialect() schedulertest.Dialect {
 		},
 		GroupOf: func(p *corev1.Pod) string { return p.Annotations[kueuev1beta2.WorkloadAnnotation] },
 		UnsupportedGangs: []schedulertest.UnsupportedGang{
-			unsupported("queue that no queue can be called", scheduler.PathQueue, func(g *scheduler.Gang) {
+			unsupported("invalid queue name", scheduler.PathQueue, func(g *scheduler.Gang) {
 				g.Queue = "Research!"
 			}),
 			unsupported("resources for the gang", scheduler.PathMinResources, func(g *scheduler.Gang) {
@@ -200,7 +200,7 @@ func check(state kueuev1beta2.CheckState, message string) func(*kueuev1beta2.Wor
 	}
 }
 
-// handedBack repeats the eviction's words, as SyncStatus does.
+// handedBack releases the quota with the eviction's message, as SyncStatus does.
 func handedBack(wl *kueuev1beta2.Workload, n int) {
 	evicted := meta.FindStatusCondition(wl.Status.Conditions, kueuev1beta2.WorkloadEvicted)
 	cond(kueuev1beta2.WorkloadQuotaReserved, metav1.ConditionFalse, "Pending", evicted.Message)(wl, n)
@@ -225,7 +225,7 @@ func groupStates() []schedulertest.GroupState {
 				cond(kueuev1beta2.WorkloadPodsReady, metav1.ConditionTrue, "Started",
 					"All pods reached readiness and the workload is running")),
 		),
-		groupState("admitted on a flavour that is gone", reserved, admitted, admission("gone", 0)),
+		groupState("admitted on a deleted flavour", reserved, admitted, admission("gone", 0)),
 		groupState("preempted", reserved, admitted, on, preempted),
 		groupState("preempted, handed back", preempted, handedBack),
 		groupState("preempted, waiting again", preempted, noQuota),
@@ -236,7 +236,7 @@ func groupStates() []schedulertest.GroupState {
 			cond(kueuev1beta2.WorkloadEvicted, metav1.ConditionTrue, "LocalQueueStopped",
 				"The LocalQueue is stopped")),
 		groupState("deactivated", deactivated),
-		groupState("finished by somebody",
+		groupState("finished by another controller",
 			cond(kueuev1beta2.WorkloadFinished, metav1.ConditionTrue, "OutOfSync",
 				"The prebuilt workload is out of sync with its user job")),
 		groupState("a condition of a later Kueue",

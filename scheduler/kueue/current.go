@@ -11,11 +11,11 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// podSetsAnnotation holds a hash of the pod sets that a Workload was last given. What the API server returns
-// cannot be compared instead: other admission plugins may add to it.
+// podSetsAnnotation holds a hash of the Workload's pod sets as last applied. The pod sets from the API server
+// cannot be compared: other admission plugins may add to them.
 const podSetsAnnotation = "mlplatform.example.com/pod-sets"
 
-// workloadsIn returns the Workloads among objects that exist, the oldest first.
+// workloadsIn returns the existing Workloads among objects, the oldest first.
 func workloadsIn(objs []client.Object) []*kueuev1beta2.Workload {
 	var all []*kueuev1beta2.Workload
 	for _, o := range objs {
@@ -29,10 +29,10 @@ func workloadsIn(objs []client.Object) []*kueuev1beta2.Workload {
 	return all
 }
 
-// current returns that of the job's Workloads which stands for the gang: the one with quota, else the oldest.
-// One that is being deleted stands for it as long as there is no other, since its successor must wait until
-// it is gone. Nil means that none does, and that those which exist must go. Where the job's spec is invalid,
-// it is the one that the attempt was submitted as; where the job names a prebuilt one, it is that one.
+// current returns the Workload that stands for the gang: the one with quota, else the oldest. One that is
+// being deleted stands for the gang until there is another, since its successor must wait for its deletion.
+// Nil means that none does, and that existing ones must be deleted. If the job's spec is invalid, it is the
+// Workload that the attempt was submitted with; if the job names a prebuilt one, it is that one.
 func current(g scheduler.Gang, objs []client.Object) *kueuev1beta2.Workload {
 	all := workloadsIn(objs)
 	if g.Submitted != "" {
@@ -63,16 +63,16 @@ func named(all []*kueuev1beta2.Workload, name string) *kueuev1beta2.Workload {
 
 func isKept(wl *kueuev1beta2.Workload) bool { return wl.DeletionTimestamp == nil }
 
-// isSettled reports whether Kueue has given the Workload quota, or has done with it. Its pod sets and its
-// queue cannot change any more (pkg/webhooks, ValidateWorkloadUpdate; the validation rules of the CRD).
+// isSettled reports whether the Workload has quota or is finished. Its pod sets and its queue then cannot
+// change (pkg/webhooks, ValidateWorkloadUpdate; the validation rules of the CRD).
 func isSettled(wl *kueuev1beta2.Workload) bool {
 	return isTrue(wl, kueuev1beta2.WorkloadQuotaReserved) || isTrue(wl, kueuev1beta2.WorkloadFinished)
 }
 
-// standsFor reports whether a Workload is, or can become, that of the gang. One without quota is updated in
-// place and keeps its place in the queue. One with quota must have the gang's pod sets. As long as no rank
-// runs it must also have the gang's queue and topology, unless it is about to lose the quota; once ranks run,
-// an edit of the job's labels and annotations ends nothing, and takes effect when the quota is returned.
+// standsFor reports whether a Workload is, or can become, the gang's. One without quota is updated in place
+// and keeps its place in the queue. One with quota must have the gang's pod sets. Before any rank runs it
+// must also have the gang's queue and topology, unless it is about to lose the quota. Once ranks run, edits
+// of the job's labels and annotations take effect only after the quota is released.
 func standsFor(g scheduler.Gang, wl *kueuev1beta2.Workload) bool {
 	switch {
 	case !isKept(wl):
@@ -87,7 +87,7 @@ func standsFor(g scheduler.Gang, wl *kueuev1beta2.Workload) bool {
 }
 
 // hasPodSets reports whether the Workload was made with the pod sets of the gang's roles. One without a hash
-// was made by somebody else, or by an operator that wrote none.
+// was made by another controller, or by an operator that wrote none.
 func hasPodSets(g scheduler.Gang, wl *kueuev1beta2.Workload) bool {
 	g.JobAnnotations = nil
 	if hash, ok := wl.Annotations[podSetsAnnotation]; ok {
@@ -104,11 +104,11 @@ func hasTopology(g scheduler.Gang, wl *kueuev1beta2.Workload) bool {
 	})
 }
 
-// keepSettled puts back what may not change of a Workload that is settled.
+// keepSettled restores the immutable fields of a settled Workload.
 func keepSettled(spec *kueuev1beta2.WorkloadSpec, before kueuev1beta2.WorkloadSpec) {
 	spec.QueueName = before.QueueName
 	spec.MaximumExecutionTimeSeconds = before.MaximumExecutionTimeSeconds
-	spec.PreemptionGates = before.PreemptionGates // an open one has served; Kueue closes it at the next eviction
+	spec.PreemptionGates = before.PreemptionGates // Kueue closes an open one at the next eviction
 	for i := range spec.PodSets {
 		if i < len(before.PodSets) {
 			spec.PodSets[i].TopologyRequest = before.PodSets[i].TopologyRequest

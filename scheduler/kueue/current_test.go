@@ -22,9 +22,9 @@ const (
 	replaced = "replaced"
 )
 
-// What an edit of the job makes of its Workload, while it waits, while it has quota, and while its ranks run.
-// Kueue updates the Workload of a suspended job, and its webhook refuses most edits of one that runs
-// (jobframework, updateWorkloadToMatchJob and ValidateJobOnUpdate).
+// TestEdits: the effect of a job's edit on its Workload, while it waits, while it has quota, and while its
+// ranks run. Kueue updates the Workload of a suspended job, and its webhook refuses most edits of a running
+// one (jobframework, updateWorkloadToMatchJob and ValidateJobOnUpdate).
 func TestEdits(t *testing.T) {
 	withClass := func(name string) func(*scheduler.Gang) {
 		return func(g *scheduler.Gang) { g.JobLabels[kueue.PriorityClassLabel] = name }
@@ -48,12 +48,12 @@ func TestEdits(t *testing.T) {
 		"queue": {nothing, func(g *scheduler.Gang) {
 			g.Queue = "product"
 		}, inPlace, replaced, stays},
-		"a class is added":     {nothing, withClass("production"), inPlace, stays, stays},
-		"a class is removed":   {withClass("production"), nothing, inPlace, stays, stays},
-		"another class":        {withClass("production"), withClass("experiment"), inPlace, inPlace, inPlace},
-		"a class that is gone": {withClass("production"), without(withClass("production")), stays, stays, stays},
-		"a limit is added":     {nothing, withLimit("60"), inPlace, stays, stays},
-		"a limit is changed":   {withLimit("60"), withLimit("90"), inPlace, stays, stays},
+		"a class is added":   {nothing, withClass("production"), inPlace, stays, stays},
+		"a class is removed": {withClass("production"), nothing, inPlace, stays, stays},
+		"another class":      {withClass("production"), withClass("experiment"), inPlace, inPlace, inPlace},
+		"a deleted class":    {withClass("production"), without(withClass("production")), stays, stays, stays},
+		"a limit is added":   {nothing, withLimit("60"), inPlace, stays, stays},
+		"a limit is changed": {withLimit("60"), withLimit("90"), inPlace, stays, stays},
 		"a topology": {nothing, func(g *scheduler.Gang) {
 			g.JobAnnotations = map[string]string{kueuev1beta2.PodSetRequiredTopologyAnnotation: "example.com/rack"}
 		}, inPlace, replaced, stays},
@@ -97,7 +97,7 @@ func TestEdits(t *testing.T) {
 	}
 }
 
-// Which of several Workloads stands for the gang.
+// TestCurrent: which of several Workloads stands for the gang.
 func TestCurrent(t *testing.T) {
 	resized := func(g *scheduler.Gang) { g.Roles[0].Replicas, g.Roles[0].MinAvailable, g.MinAvailable = 5, 5, 5 }
 	made := func(name string, age int, change func(*scheduler.Gang), states ...func(*kueuev1beta2.Workload, int),
@@ -122,7 +122,7 @@ func TestCurrent(t *testing.T) {
 		"none": {"a new one", nil, fresh},
 		"two that wait": {"the older has the better place",
 			[]client.Object{made("younger", 1, nothing), made("older", 2, resized)}, "older"},
-		"one that waits and one with quota": {"quota is worth more than age",
+		"one that waits and one with quota": {"quota counts before age",
 			[]client.Object{made("older", 2, nothing), made("reserved", 1, nothing, reserved, quota)}, "reserved"},
 		"one with quota for another size": {"it cannot be changed",
 			[]client.Object{made("small", 2, resized, reserved, quota)}, fresh},
@@ -136,10 +136,10 @@ func TestCurrent(t *testing.T) {
 			[]client.Object{made("leaving", 2, resized, leaving)}, "leaving"},
 		"one that is being deleted, and its successor": {"the successor",
 			[]client.Object{made("leaving", 2, nothing, leaving), made("next", 1, nothing)}, "next"},
-		"one that was declared finished": {"it says that it is finished",
+		"one that was declared finished": {"it reports that it is finished",
 			[]client.Object{made("done", 2, nothing,
 				cond(kueuev1beta2.WorkloadFinished, metav1.ConditionTrue, "ByHand", "x"))}, "done"},
-		"one that finished at another size": {"a changed job queues anew",
+		"one that finished at another size": {"a changed job is queued again",
 			[]client.Object{made("done", 2, resized,
 				cond(kueuev1beta2.WorkloadFinished, metav1.ConditionTrue, "ByHand", "x"))}, fresh},
 	} {
@@ -147,16 +147,18 @@ func TestCurrent(t *testing.T) {
 			t.Errorf("%s: %s: got %s, want %s", name, tc.reason, got, tc.want)
 		}
 	}
-	// It was made for 4 ranks, changed to 5 while it waited, got quota, and is to have 4 again.
+	// The Workload was made for 4 ranks, changed to 5 while it waited, and got quota. Now the job has 4
+	// again.
 	taken := kueue.WorkloadName(gang(func(g *scheduler.Gang) {
 		g.Existing = []client.Object{made(fresh, 1, resized, reserved, quota)}
 	}))
 	if taken == fresh {
-		t.Error("the next Workload has the name of the one that must go")
+		t.Error("the next Workload has the name of the one that must be deleted")
 	}
 }
 
-// A Workload without a hash, such as one of an operator that wrote none, is told by its pod sets.
+// TestWorkloadWithoutHash: a Workload without a hash, such as one of an old operator, is recognized by its
+// pod sets.
 func TestWorkloadWithoutHash(t *testing.T) {
 	wl := asStored(t, only(t, gang()))
 	wl.Annotations = nil
@@ -171,7 +173,7 @@ func TestWorkloadWithoutHash(t *testing.T) {
 	}
 }
 
-// without drops the class that the job names from the cluster.
+// without deletes the job's class from the cluster.
 func without(change func(*scheduler.Gang)) func(*scheduler.Gang) {
 	return func(g *scheduler.Gang) {
 		change(g)
@@ -181,7 +183,7 @@ func without(change func(*scheduler.Gang)) func(*scheduler.Gang) {
 	}
 }
 
-// only returns the Workload that the backend asks for.
+// only returns the Workload that the backend requests.
 func only(t *testing.T, g scheduler.Gang) *kueuev1beta2.Workload {
 	t.Helper()
 	objs, err := kueue.New(kueue.Options{}).Objects(g)

@@ -37,9 +37,9 @@
 //
 // The topology annotations of a role's pods (kueue.x-k8s.io/podset-required-topology and the like) become the
 // topology request of its pod set; in a job of one role, whose simple form has no pod template, the job's own
-// annotations do. Kueue then assigns ranks to nodes: the pods are created with Kueue's
-// scheduling gate, and Kueue's topology ungater, which finds them by annotation and label whoever owns them,
-// writes each rank's node into its pod and removes the gate (pkg/controller/tas).
+// annotations do. Kueue then assigns ranks to nodes: the pods are created with Kueue's scheduling gate.
+// Kueue's topology ungater finds them by annotation and label, regardless of their owner. It writes each
+// rank's node into its pod and removes the gate (pkg/controller/tas).
 //
 // The pod sets contain what decides quota and nodes, not what a rank runs: no command, environment or mounts.
 // So no secret in an environment is copied into a second object, and an operator upgrade that renders pods

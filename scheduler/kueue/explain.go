@@ -31,16 +31,15 @@ func (Backend) Matters(before, after client.Object) bool {
 	return true
 }
 
-// Explain implements scheduler.Explainer: a queue that is missing, stopped or inactive, the others that are
-// served first, and the numbers of a quota that Kueue says is too small. What Kueue says about flavors is
-// passed on. Until Kueue has admitted the gang the nodes are irrelevant, because the flavors that select them
-// are not known.
+// Explain implements scheduler.Explainer. It explains a missing, stopped or inactive queue, others that are
+// served first, and the numbers of a quota that is too small. It includes Kueue's messages about flavors.
+// Nodes are irrelevant until Kueue has admitted the gang, because the flavors that select them are unknown.
 func (Backend) Explain(
 	g scheduler.Gang, objs []client.Object, s scheduler.ClusterState,
 ) (scheduler.Explanation, bool) {
 	wl := current(g, objs)
 	if _, unfit := prebuiltVerdict(g, wl); unfit || g.Queue == "" {
-		return scheduler.Explanation{}, false // Read has said it
+		return scheduler.Explanation{}, false // Read has returned it
 	}
 	if wl == nil || isTrue(
 		wl, kueuev1beta2.WorkloadQuotaReserved,

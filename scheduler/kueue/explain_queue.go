@@ -65,9 +65,9 @@ func queueStopped(kind, resource, name string, policy kueuev1beta2.StopPolicy) s
 	}
 }
 
-// behindOthers explains that Kueue has not judged the Workload because of others. Of a StrictFIFO queue it
-// judges only the first; of any other queue it skips those that are like one that it has just found not to
-// fit (pkg/cache/queue, hashToBulkMoveReason).
+// behindOthers explains that Kueue has not judged the Workload because of others. In a StrictFIFO queue Kueue
+// judges only the first. In any other queue it skips Workloads equivalent to one that did not fit
+// (pkg/cache/queue, hashToBulkMoveReason).
 func behindOthers(
 	g scheduler.Gang, c *kueuev1beta2.ClusterQueue, q queues, s scheduler.ClusterState,
 ) (scheduler.Explanation, bool) {

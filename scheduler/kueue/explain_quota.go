@@ -11,9 +11,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// quotaTooSmallFor explains a verdict by which the quota is too small, with the numbers of the ClusterQueue's
-// own quota. What the queue may borrow depends on its cohort; Kueue's message, which follows, takes that into
-// account.
+// quotaTooSmallFor explains a quota that is too small, with the numbers of the ClusterQueue's own quota.
+// Borrowing depends on the cohort; Kueue's message, which follows, includes it.
 func quotaTooSmallFor(
 	g scheduler.Gang, v scheduler.Verdict, c *kueuev1beta2.ClusterQueue, q queues, s scheduler.ClusterState,
 ) scheduler.Explanation {
@@ -31,9 +30,9 @@ func quotaTooSmallFor(
 	return e
 }
 
-// ownQuota explains what the gang needs, what the ClusterQueue has left of its own quota, and who holds the
-// rest. It returns true when no flavor has enough. Free is the most that any one flavor has, because a role
-// gets a resource from one flavor. The explanation is empty when the queue limits nothing that the gang
+// ownQuota explains what the gang needs, what the ClusterQueue has left of its own quota, and which jobs hold
+// the rest. It returns true when no flavor has enough. Free is the most that any one flavor has, because a
+// role gets a resource from one flavor. The explanation is empty when the queue limits nothing that the gang
 // needs.
 func ownQuota(
 	g scheduler.Gang, c *kueuev1beta2.ClusterQueue, q queues, s scheduler.ClusterState,
@@ -61,8 +60,8 @@ func ownQuota(
 	}, short
 }
 
-// scarcestResource returns the first resource by importance of which no flavor has enough left, and true;
-// else the first that the queue limits at all, and false. Quotas are those of that resource.
+// scarcestResource returns the first resource by importance that is too small in every flavor, and true; else
+// the first resource that the queue limits, and false. Quotas are those of that resource.
 func scarcestResource(need scheduler.Amounts, c *kueuev1beta2.ClusterQueue) (
 	name corev1.ResourceName, quotas []flavorQuota, short bool,
 ) {

@@ -34,7 +34,7 @@ func clusterQueue(name string, change ...func(*kueuev1beta2.ClusterQueue)) clien
 	return q
 }
 
-// has gives the queue GPUs of a flavor, of which some are reserved.
+// has gives the queue GPUs of a flavor, some of them reserved.
 func has(
 	flavor kueuev1beta2.ResourceFlavorReference, nominal, reserved string,
 ) func(*kueuev1beta2.ClusterQueue) {
@@ -87,11 +87,11 @@ func TestExplain(t *testing.T) {
 	cases := map[string]struct {
 		why     string
 		objects []client.Object
-		said    []func(*kueuev1beta2.Workload, int)
-		want    string // reason, object and message; "" when it has nothing to say
+		written []func(*kueuev1beta2.Workload, int)
+		want    string // reason, object and message; "" for no explanation
 	}{
 		"another namespace's": {
-			why:     "a LocalQueue serves its own",
+			why:     "a LocalQueue serves its own namespace",
 			objects: []client.Object{localQueue("elsewhere", "research", "gpus", none), clusterQueue("gpus")},
 			want: "QueueNotFound localqueues.kueue.x-k8s.io/research namespace " + own +
 				" has no LocalQueue research; those of other namespaces do not serve it",
@@ -105,7 +105,7 @@ func TestExplain(t *testing.T) {
 				"(HoldAndDrain): it starts no jobs",
 		},
 		"no ClusterQueue": {
-			why: "it leads nowhere", objects: []client.Object{open, clusterQueue("others")},
+			why: "its ClusterQueue does not exist", objects: []client.Object{open, clusterQueue("others")},
 			want: "QueueNotFound clusterqueues.kueue.x-k8s.io/gpus LocalQueue research leads to " +
 				"ClusterQueue gpus, which does not exist",
 		},
@@ -152,11 +152,11 @@ func TestExplain(t *testing.T) {
 				"gpus, and while one of the same shape and priority does not fit Kueue tries no other",
 		},
 		"alone in a strict queue": {
-			why: "nobody is before it", objects: []client.Object{open, clusterQueue("gpus", strict(1))},
+			why: "no other Workload is before it", objects: []client.Object{open, clusterQueue("gpus", strict(1))},
 			want: notJudged,
 		},
 		"over quota": {
-			why: "with who holds it, in the cohort too", said: said(noQuota),
+			why: "with who holds it, in the cohort too", written: written(noQuota),
 			objects: []client.Object{
 				open, localQueue("team-b", "product", "lenders", none),
 				localQueue("team-c", "apart", "others", none),
@@ -169,7 +169,7 @@ func TestExplain(t *testing.T) {
 				"set worker: insufficient unused quota for nvidia.com/gpu in flavor h100, 4 more needed)",
 		},
 		"never": {
-			why: "whoever ends", said: said(tooLarge),
+			why: "whichever jobs end", written: written(tooLarge),
 			objects: []client.Object{open, clusterQueue("gpus", has("h100", "4", "0"))},
 			want: "ExceedsQuota clusterqueues.kueue.x-k8s.io/gpus it can never start: it needs 8 " +
 				"nvidia.com/gpu; ClusterQueue gpus has of its own free 4 of 4 in h100; " +
@@ -177,7 +177,7 @@ func TestExplain(t *testing.T) {
 				"h100, request > maximum capacity (4))",
 		},
 		"admitted": {
-			why: "a stopped queue lets it go on", said: said(reserved, admitted, admission("h100", 0)),
+			why: "a stopped queue does not affect it", written: written(reserved, admitted, admission("h100", 0)),
 			objects: []client.Object{
 				localQueue(own, "research", "gpus", kueuev1beta2.Hold), clusterQueue("gpus"),
 			},
@@ -191,12 +191,12 @@ func TestExplain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, write := range tc.said {
+			for _, write := range tc.written {
 				write(objs[0].(*kueuev1beta2.Workload), 1)
 			}
 			f := scheduler.ClusterState{Objects: map[schema.GroupVersionKind][]client.Object{}}
 			if _, ok := b.Explain(g, objs, f); ok {
-				t.Error("the watches have delivered nothing yet, and it knows a reason")
+				t.Error("got a reason before the watches have delivered anything")
 			}
 			for i, kind := range b.StateKinds() {
 				f.Objects[kind] = nil
@@ -223,7 +223,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// A queue's status counts what happens in it, which is no reason to reconcile every waiting job.
+// TestMatters: counters in a queue's status must not reconcile every waiting job.
 func TestMatters(t *testing.T) {
 	b := kueue.New(kueue.Options{})
 	counted := clusterQueue("gpus", has("h100", "16", "0"))
@@ -233,7 +233,7 @@ func TestMatters(t *testing.T) {
 	}{
 		"new":           {nil, clusterQueue("gpus"), true},
 		"gone":          {clusterQueue("gpus"), nil, true},
-		"counted anew":  {counted, clusterQueue("gpus", has("h100", "16", "8")), false},
+		"counted again": {counted, clusterQueue("gpus", has("h100", "16", "8")), false},
 		"another quota": {counted, clusterQueue("gpus", has("h100", "32", "0")), true},
 		"not active":    {clusterQueue("gpus"), clusterQueue("gpus", notActive), true},
 		"queue stopped": {

@@ -11,8 +11,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler/kueue"
 )
 
-// FuzzTopology: whatever users write into Kueue's annotations is refused, or reaches Kueue as they wrote it.
-// An empty text is no annotation.
+// FuzzTopology: values of Kueue's annotations are refused or reach Kueue unchanged. An empty text means no
+// annotation.
 func FuzzTopology(f *testing.F) {
 	const rack, host = "cloud.example.com/rack", "kubernetes.io/hostname"
 	f.Add(rack, "", "", "", "", "", "", true)
@@ -54,22 +54,22 @@ func FuzzTopology(f *testing.F) {
 			return
 		}
 		if ptr.Deref(request.Required, "") != required || ptr.Deref(request.Preferred, "") != preferred {
-			t.Errorf("asked for %q and %q, and was understood as %+v", required, preferred, request)
+			t.Errorf("requested %q and %q, parsed as %+v", required, preferred, request)
 		}
 		anywhere, err := strconv.ParseBool(free)
 		if free != "" && (err != nil || ptr.Deref(request.Unconstrained, !anywhere) != anywhere) {
-			t.Errorf("unconstrained is %q, and was understood as %+v", free, request)
+			t.Errorf("unconstrained is %q, parsed as %+v", free, request)
 		}
 		if ptr.Deref(request.PodSetSliceRequiredTopology, "") != slice ||
 			ptr.Deref(request.PodSetGroupName, "") != group {
-			t.Errorf("slices of %q and group %q were understood as %+v", slice, group, request)
+			t.Errorf("slices of %q and group %q parsed as %+v", slice, group, request)
 		}
 		n, err := strconv.Atoi(size)
 		if size != "" && (err != nil || int(ptr.Deref(request.PodSetSliceSize, 0)) != n) {
-			t.Errorf("size %q was understood as %+v", size, request)
+			t.Errorf("size %q parsed as %+v", size, request)
 		}
 		if (layers != "") != (len(request.PodsetSliceRequiredTopologyConstraints) > 0) {
-			t.Errorf("%q was understood as %+v", layers, request)
+			t.Errorf("%q parsed as %+v", layers, request)
 		}
 	})
 }

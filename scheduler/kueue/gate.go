@@ -7,15 +7,14 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// Two alpha features of Kueue, off by default: preemption gates (MultiKueueOrchestratedPreemption; the name
-// is that of their first user) and the priority boost (PriorityBoost). Kueue takes no notice of either where
-// it is off.
+// Kueue ignores both of these alpha features while they are off, which is the default: preemption gates
+// (MultiKueueOrchestratedPreemption, named after their first use) and the priority boost (PriorityBoost).
 
 // gateName is the gate by which the operator keeps Kueue from preempting for a Workload.
 const gateName = "mlplatform.example.com/make-room"
 
-// TakesPreemptionGate implements scheduler.QuotaSystem. The spec of a prebuilt Workload is its maker's,
-// and a gang that another cluster runs is placed there.
+// TakesPreemptionGate implements scheduler.QuotaSystem. The operator cannot gate prebuilt Workloads, whose
+// spec it does not own, nor gangs that another cluster places.
 func (Backend) TakesPreemptionGate(g scheduler.Gang) bool {
 	return prebuiltName(g) == "" && !g.Dispatched
 }
@@ -27,9 +26,9 @@ func preemptionGates(g scheduler.Gang) []kueuev1beta2.PreemptionGate {
 	return []kueuev1beta2.PreemptionGate{{Name: gateName}}
 }
 
-// gateOf returns what Kueue makes of the Workload's gate, and since when; "" where it has none. Kueue's
-// manager adds a closed gate to the status where the feature is on (pkg/controller/core,
-// syncPreemptionGateStates), and says that it would preempt by the condition BlockedOnPreemptionGates.
+// gateOf returns the state of the Workload's gate and since when; "": it has none. Where the feature is on,
+// Kueue's manager adds a closed gate to the status (pkg/controller/core, syncPreemptionGateStates). The
+// condition BlockedOnPreemptionGates means that Kueue would preempt.
 func gateOf(wl *kueuev1beta2.Workload) (scheduler.Gate, metav1.Time) {
 	if !hasGate(wl) {
 		return "", metav1.Time{}
@@ -67,9 +66,8 @@ func gateState(wl *kueuev1beta2.Workload) *kueuev1beta2.PreemptionGateState {
 	return nil
 }
 
-// gateWrite returns the write that opens the gate of a Workload that waits, as Kueue's own owners of gates
-// open theirs (pkg/controller/admissionchecks/multikueue), or nil. Where Kueue takes no notice of it nothing
-// is written.
+// gateWrite returns the write that opens the gate of a waiting Workload, as Kueue's own owners of gates do
+// (pkg/controller/admissionchecks/multikueue), or nil. Nothing is written where Kueue ignores gates.
 func gateWrite(wl *kueuev1beta2.Workload, status scheduler.GangStatus) *scheduler.Write {
 	if !status.MayPreempt || isTrue(wl, kueuev1beta2.WorkloadQuotaReserved) {
 		return nil

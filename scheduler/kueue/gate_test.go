@@ -25,7 +25,7 @@ const (
 
 func behindGate(g *scheduler.Gang) { g.PreemptionGate = true }
 
-// contestOf the Workload of a gang with eight GPUs, in a queue that has as many.
+// contestOf returns the contest of a gang with eight GPUs, in a queue with eight.
 func contestOf(t *testing.T, wl *kueuev1beta2.Workload) scheduler.Contest {
 	t.Helper()
 	quota := kueuev1beta2.ResourceQuota{Name: "nvidia.com/gpu", NominalQuota: resource.MustParse("8")}
@@ -50,12 +50,12 @@ func contestOf(t *testing.T, wl *kueuev1beta2.Workload) scheduler.Contest {
 	}
 	c, known := kueue.Backend{}.Contest([]client.Object{wl}, requests, state)
 	if !known {
-		t.Fatal("it is not known")
+		t.Fatal("the contest is unknown")
 	}
 	return c
 }
 
-// TestGate: what Kueue has made of a gate is read from the Workload alone.
+// TestGate reads the state of a gate from the Workload.
 func TestGate(t *testing.T) {
 	at := metav1.NewTime(now.Add(-time.Minute))
 	state := func(position kueuev1beta2.PreemptionGatePosition) func(*kueuev1beta2.Workload) {
@@ -101,13 +101,13 @@ func TestGate(t *testing.T) {
 				scheduler.GangStatus{MayPreempt: true, Now: now}, []client.Object{wl})
 			opens := name == "known" || name == "requeued" || c.want == scheduler.GateBlocks
 			if (len(opened) > 0) != opens {
-				t.Errorf("it has %d writes, and is to be opened: %t", len(opened), opens)
+				t.Errorf("got %d writes, want the gate opened: %t", len(opened), opens)
 			}
 		})
 	}
 }
 
-// TestContest: what a gang wants, and what it has.
+// TestContest: what a gang requests, and what it has.
 func TestContest(t *testing.T) {
 	wl := only(t, gang(behindGate))
 	wl.Spec.Priority = new(int32(500))
@@ -119,7 +119,7 @@ func TestContest(t *testing.T) {
 		Free:  map[string]scheduler.Amounts{"h100": gpus(8)},
 	}
 	if diff := cmp.Diff(want, waits); diff != "" {
-		t.Errorf("one that waits (-want +got):\n%s", diff)
+		t.Errorf("a waiting gang (-want +got):\n%s", diff)
 	}
 	has, _ := readWorkload(t, "preempted")
 	has.Spec.Priority = new(int32(100))
@@ -130,11 +130,11 @@ func TestContest(t *testing.T) {
 		Holds: map[string]scheduler.Amounts{"h100": gpus(8)},
 	}
 	if diff := cmp.Diff(want, contestOf(t, has)); diff != "" {
-		t.Errorf("one that has quota, and a boost (-want +got):\n%s", diff)
+		t.Errorf("a gang with quota and a boost (-want +got):\n%s", diff)
 	}
 }
 
-// TestSpare: the mark is set and taken away once each, and nobody else's boost is touched.
+// TestSpare: the operator sets and removes its mark once each, and changes no other boost.
 func TestSpare(t *testing.T) {
 	running := scheduler.GangStatus{PodsLeft: 4, Running: true, Now: now}
 	admitted, ours := notEvicted, map[string]string{boostKey: "1", sparedKey: "1"}
@@ -165,7 +165,7 @@ func TestSpare(t *testing.T) {
 			writes := kueue.New(kueue.Options{}).SyncStatus(g, status, []client.Object{wl})
 			if len(writes) == 0 || writes[0].Base == nil {
 				if c.want != nil {
-					t.Fatalf("nothing is written: %+v", writes)
+					t.Fatalf("want no write: %+v", writes)
 				}
 				return
 			}

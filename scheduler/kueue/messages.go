@@ -7,14 +7,14 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// Kueue's words for a quota that is too small (pkg/scheduler/flavorassigner/flavorassigner.go,
+// Kueue's messages for a quota that is too small (pkg/scheduler/flavorassigner/flavorassigner.go,
 // fitsResourceQuota).
 const (
 	quotaInUse    = "insufficient unused quota"
 	quotaTooSmall = "> maximum capacity"
 )
 
-// quotaReason returns the reason for which a Workload got no quota, from Kueue's message.
+// quotaReason returns from Kueue's message the reason why a Workload got no quota.
 func quotaReason(message string) string {
 	switch {
 	case strings.Contains(message, quotaInUse): // another flavor may be too small as well
@@ -27,8 +27,8 @@ func quotaReason(message string) string {
 	return scheduler.ReasonWaitingInQueue
 }
 
-// noDomain reports whether there is quota, and too little is free in any one domain of the topology that the
-// role must stay within, or in all of it (pkg/cache/scheduler/tas_flavor_snapshot.go, notFitMessage).
+// noDomain reports whether there is quota but no domain of the role's topology has enough free
+// (pkg/cache/scheduler/tas_flavor_snapshot.go, notFitMessage).
 func noDomain(message string) bool {
 	return strings.Contains(message, "topology ") &&
 		(strings.Contains(message, " allows to fit only ") || strings.Contains(message,
@@ -42,7 +42,7 @@ var (
 	preemptorPaths = regexp.MustCompile(`; preemptor path: .*$`)
 )
 
-// stableMessage returns a message of Kueue's without what changes while nothing changes for the reader.
+// stableMessage returns a message of Kueue's without parts that change in every attempt to schedule.
 func stableMessage(message string) string {
 	return oneLine(preemptorPaths.ReplaceAllString(preemptorIDs.ReplaceAllString(message, ""), ""))
 }

@@ -9,9 +9,9 @@ import (
 )
 
 // elsewherePatience is how long an evicted Workload of a dispatched gang keeps its quota for ranks that still
-// run in another cluster. MultiKueue deletes the job there as soon as the quota is handed back, and with it
-// the time in which the gang saves. After that the mirrored status is believed to be that of a cluster that
-// is lost: the ranks there are held to the quota of their own cluster, not to this one's.
+// run in another cluster. When the quota is released, MultiKueue deletes the job there without time to save.
+// After this time the operator assumes that the other cluster is lost; its ranks then count only against the
+// quota of their own cluster.
 const elsewherePatience = 5 * time.Minute
 
 // waitsForOtherCluster reports whether the quota of an evicted Workload is still in use in another cluster.

@@ -52,9 +52,8 @@ func podSetName(r scheduler.Role) kueuev1beta2.PodSetReference {
 	return kueuev1beta2.NewPodSetReference(r.Name)
 }
 
-// copiedAnnotations returns those of the job's annotations that Kueue copies from its own jobs to their
-// Workloads (pkg/controller/jobframework/workload.go, NewWorkload; reconciler.go,
-// PropagateAdmissionGatedByAnnotation).
+// copiedAnnotations returns the job's annotations that Kueue copies from its own jobs to their Workloads
+// (pkg/controller/jobframework/workload.go, NewWorkload; reconciler.go, PropagateAdmissionGatedByAnnotation).
 func copiedAnnotations(g scheduler.Gang) map[string]string {
 	kept := map[string]string{}
 	for key, value := range g.JobAnnotations {

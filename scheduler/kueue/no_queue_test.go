@@ -13,8 +13,8 @@ import (
 
 func noQueue(g *scheduler.Gang) { g.Queue, g.JobLabels = "", nil }
 
-// With manageJobsWithoutQueueName a job without a queue waits for one, as Kueue's own jobs do: it is neither
-// refused nor let run.
+// TestManageJobsWithoutQueueName: with this setting a job without a queue waits for one, as Kueue's own jobs
+// do.
 func TestManageJobsWithoutQueueName(t *testing.T) {
 	b := kueue.New(kueue.Options{ManageJobsWithoutQueueName: true})
 	if errs := b.Validate(gang(noQueue)); len(errs) > 0 {
@@ -33,15 +33,15 @@ func TestManageJobsWithoutQueueName(t *testing.T) {
 	}
 	mismatch := func(g *scheduler.Gang) { g.JobLabels = nil }
 	if errs := b.Validate(gang(mismatch)); len(errs) != 1 {
-		t.Errorf("a queue that is not the label's is refused as ever, got %v", errs)
+		t.Errorf("a queue that is not the label's must be refused, got %v", errs)
 	}
 	if errs := kueue.New(kueue.Options{}).Validate(gang(noQueue)); len(errs) != 1 {
-		t.Errorf("without the setting it is refused, got %v", errs)
+		t.Errorf("without the setting it must be refused, got %v", errs)
 	}
 }
 
-// A Workload that never had quota has nothing that pods could use: the one that a job had before it named its
-// queue goes although the job runs, on the quota of the next one.
+// TestDeletedWorkloadWithoutQuotaGoesAtOnce: pods use no quota of such a Workload, so the one from before the
+// job named its queue can be deleted although the job runs.
 func TestDeletedWorkloadWithoutQuotaGoesAtOnce(t *testing.T) {
 	objs, err := kueue.New(kueue.Options{}).Objects(gang())
 	if err != nil {
@@ -52,10 +52,10 @@ func TestDeletedWorkloadWithoutQuotaGoesAtOnce(t *testing.T) {
 	running := scheduler.GangStatus{PodsLeft: 4, Running: true, Now: now}
 	b := kueue.New(kueue.Options{})
 	if got := describe(b.SyncStatus(gang(hasPods), running, objs)); got != "let go" {
-		t.Errorf("wrote %q, want it to be let go", got)
+		t.Errorf("wrote %q, want it released", got)
 	}
 	reserved(wl, 1)
 	if got := describe(b.SyncStatus(gang(hasPods), running, objs)); got != "" {
-		t.Errorf("the pods use its quota, and it wrote %q", got)
+		t.Errorf("wrote %q although the pods use its quota", got)
 	}
 }

@@ -99,7 +99,7 @@ func flavorPlacement(
 	}
 	// Kueue removes the gate when it has written the rank's node into the pod.
 	p.SchedulingGates = []corev1.PodSchedulingGate{{Name: kueuev1beta2.TopologySchedulingGate}}
-	// By these annotations Kueue tells its own pods from those that use nodes behind its back (pkg/util/tas).
+	// By these annotations Kueue distinguishes its own pods from pods that it did not place (pkg/util/tas).
 	p.Annotations = topologyOf(g, r)
 	t := topologyRequest(p.Annotations)
 	if t.Required == nil && t.Preferred == nil && t.Unconstrained == nil {
@@ -129,7 +129,7 @@ func queueLabels(wl *kueuev1beta2.Workload) map[string]string {
 	return labels
 }
 
-// merge returns the placement with the update of an admission check, which does not contradict it.
+// merge returns the placement with the update of an admission check that does not contradict it.
 func merge(p scheduler.Placement, u kueuev1beta2.PodSetUpdate) scheduler.Placement {
 	p.Labels = merged(p.Labels, u.Labels)
 	p.Annotations = merged(p.Annotations, u.Annotations)
@@ -142,7 +142,7 @@ func merge(p scheduler.Placement, u kueuev1beta2.PodSetUpdate) scheduler.Placeme
 	return p
 }
 
-// asTemplate returns a placement as a template that something else may contradict.
+// asTemplate returns a placement as a pod template, to compare it.
 func asTemplate(p scheduler.Placement) *corev1.PodTemplateSpec {
 	t := &corev1.PodTemplateSpec{}
 	t.Labels, t.Annotations, t.Spec.NodeSelector = p.Labels, p.Annotations, p.NodeSelector

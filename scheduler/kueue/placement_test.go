@@ -14,8 +14,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler/schedulertest"
 )
 
-// What flavors and admission checks add becomes part of the pods; what contradicts the job's own holds the
-// gang.
+// TestPlacement: flavors and admission checks add to the pods; a contradiction with the job's own fields
+// holds the gang.
 func TestPlacement(t *testing.T) {
 	update := func(selector map[string]string) func(*kueuev1beta2.Workload, int) {
 		return func(wl *kueuev1beta2.Workload, _ int) {
@@ -67,7 +67,7 @@ func TestPlacement(t *testing.T) {
 	}
 }
 
-// Once the Workload is finished, the job still says what contradicts, and how to go on.
+// TestFailedToStart: after the Workload is finished, the job still reports the contradiction and the remedy.
 func TestFailedToStart(t *testing.T) {
 	g, b := gang(), kueue.New(kueue.Options{})
 	objs, err := b.Objects(g)
@@ -75,7 +75,7 @@ func TestFailedToStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	wl := objs[0].(*kueuev1beta2.Workload)
-	for _, write := range said(reserved, admitted, admission("h100", 0), contradicted) {
+	for _, write := range written(reserved, admitted, admission("h100", 0), contradicted) {
 		write(wl, 1)
 	}
 	wl.ResourceVersion = "7"
@@ -90,7 +90,7 @@ func TestFailedToStart(t *testing.T) {
 		t.Errorf("got %+v, want Hold for the contradiction", v)
 	}
 	if diff := cmp.Diff(first, v); diff != "" {
-		t.Errorf("the reason is reworded, which the job would say a minute later (-before +after):\n%s", diff)
+		t.Errorf("the message changed, and the job would report it again (-before +after):\n%s", diff)
 	}
 	for _, part := range []string{"provision", "node selector example.com/kept", "FailedToStart", "no quota"} {
 		if !strings.Contains(v.Message, part) {
@@ -98,7 +98,7 @@ func TestFailedToStart(t *testing.T) {
 		}
 	}
 	if !strings.Contains(v.NextStep, "kubectl delete workloads.kueue.x-k8s.io "+wl.Name) {
-		t.Errorf("the next step does not say how it queues anew: %s", v.NextStep)
+		t.Errorf("the next step does not name the command that queues it again: %s", v.NextStep)
 	}
 	g.Existing = []client.Object{wl}
 	g.Roles[0].Template.Spec.NodeSelector["example.com/kept"] = "no"
@@ -107,7 +107,7 @@ func TestFailedToStart(t *testing.T) {
 	}
 }
 
-// A job in the simple form has no pod template: what its own annotations ask for, its ranks ask for.
+// TestTopology: a job in the simple form has no pod template, so its own annotations apply to its ranks.
 func TestTopology(t *testing.T) {
 	const rack = "cloud.example.com/rack"
 	for name, change := range map[string]func(*scheduler.Gang){
@@ -135,11 +135,11 @@ func TestTopology(t *testing.T) {
 		if want := []corev1.PodSchedulingGate{
 			{Name: kueuev1beta2.TopologySchedulingGate},
 		}; !cmp.Equal(want, pod.Spec.SchedulingGates) {
-			t.Errorf("%s: gates %v: Kueue lifts its own when it has placed the rank", name,
+			t.Errorf("%s: gates %v: Kueue removes its own when it has placed the rank", name,
 				pod.Spec.SchedulingGates)
 		}
 		if got := pod.Annotations[kueuev1beta2.PodSetRequiredTopologyAnnotation]; got != rack {
-			t.Errorf("%s: the pod asks for %q: Kueue would count it among those that it did not place", name, got)
+			t.Errorf("%s: the pod requests %q: Kueue would count it as not placed by Kueue", name, got)
 		}
 	}
 }

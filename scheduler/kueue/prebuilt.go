@@ -13,9 +13,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// PrebuiltWorkload is the annotation, and the label, of a job that names the Workload which somebody else has
-// made for it, such as MultiKueue for the jobs that it dispatches to a cluster. Which of the two Kueue writes
-// depends on its feature gate WorkloadIdentifierAnnotations, on by default, and on the length of the name
+// PrebuiltWorkload is the annotation, and the label, of a job that names the Workload made for it by another
+// controller, such as MultiKueue. Which of the two Kueue writes depends on its feature gate
+// WorkloadIdentifierAnnotations, on by default, and on the length of the name
 // (pkg/controller/jobframework/utils.go, SetPrebuiltWorkloadName).
 const PrebuiltWorkload = "kueue.x-k8s.io/prebuilt-workload-name"
 
@@ -24,7 +24,7 @@ const (
 	ReasonPrebuiltNotFound = "PrebuiltWorkloadNotFound"
 	// ReasonPrebuiltTaken: the Workload that the job names belongs to another job.
 	ReasonPrebuiltTaken = "PrebuiltWorkloadTaken"
-	// ReasonOutOfSync: the Workload that the job names stands for other pods than the job's.
+	// ReasonOutOfSync: the named Workload stands for other pods than the job's.
 	ReasonOutOfSync = kueuev1beta2.WorkloadFinishedReasonOutOfSync
 )
 
@@ -41,8 +41,8 @@ func (Backend) Adopts(g scheduler.Gang) (schema.GroupVersionKind, string) {
 	return workloadKind, prebuiltName(g)
 }
 
-// adoptedWorkload returns what the job owns of a prebuilt Workload: its metadata. The spec stays its maker's;
-// MultiKueue deletes a Workload whose spec differs from the one that it copied.
+// adoptedWorkload returns the part of a prebuilt Workload that the job owns: its metadata. The spec belongs
+// to its maker; MultiKueue deletes a Workload whose spec differs from its copy.
 func adoptedWorkload(g scheduler.Gang) *kueuev1beta2.Workload {
 	return &kueuev1beta2.Workload{
 		TypeMeta:   metav1.TypeMeta{APIVersion: workloadKind.GroupVersion().String(), Kind: workloadKind.Kind},
@@ -50,10 +50,9 @@ func adoptedWorkload(g scheduler.Gang) *kueuev1beta2.Workload {
 	}
 }
 
-// outOfSync says how the gang's prebuilt Workload differs from the gang; "" when it stands for it. It
+// outOfSync returns how the gang's prebuilt Workload differs from the gang; "": it stands for the gang. It
 // compares what Kueue compares (pkg/controller/jobframework/reconciler.go, EquivalentToWorkload;
-// pkg/util/equality/podset.go), and the names of the pod sets, by which the roles find what they were
-// assigned.
+// pkg/util/equality/podset.go), and the names of the pod sets, by which roles find their assignment.
 func outOfSync(g scheduler.Gang, wl *kueuev1beta2.Workload) string {
 	if wl == nil || wl.Name != prebuiltName(g) || len(g.Roles) == 0 {
 		return ""
@@ -68,8 +67,8 @@ func outOfSync(g scheduler.Gang, wl *kueuev1beta2.Workload) string {
 	return what
 }
 
-// asWritten returns the gang without what this cluster's admin has added to its pods: a prebuilt Workload may
-// come from another cluster, which has an admin of its own. One that is a copy of this cluster's has it.
+// asWritten returns the gang without what this cluster's admin adds to its pods: a prebuilt Workload may come
+// from a cluster with other settings. A copy of this cluster's own Workload has the additions.
 func asWritten(g scheduler.Gang) scheduler.Gang {
 	g.Roles = slices.Clone(g.Roles)
 	for i := range g.Roles {
@@ -83,7 +82,7 @@ func asWritten(g scheduler.Gang) scheduler.Gang {
 	return g
 }
 
-// differ says in what a Workload's pod sets are not the gang's.
+// differ returns how a Workload's pod sets differ from the gang's.
 func differ(have, want []kueuev1beta2.PodSet) string {
 	if len(have) != len(want) {
 		return fmt.Sprintf("it has %d pod sets, the job %d roles", len(have), len(want))
@@ -96,7 +95,7 @@ func differ(have, want []kueuev1beta2.PodSet) string {
 	return ""
 }
 
-// differs says in what a Workload's pod set is not the gang's.
+// differs returns how a Workload's pod set differs from the gang's.
 func differs(have, want *kueuev1beta2.PodSet) string {
 	mine, theirs := want.Template.Spec, quotaTemplate(&have.Template).Spec
 	switch {

@@ -20,8 +20,8 @@ func prebuilt(g *scheduler.Gang) {
 	g.JobAnnotations = map[string]string{kueue.PrebuiltWorkload: "made-for-bert"}
 }
 
-// prebuiltWorkload returns what somebody made for a gang, with whole containers, and the job as its
-// controller.
+// prebuiltWorkload returns a Workload that another controller made for a gang, with complete containers, and
+// the job as its controller.
 func prebuiltWorkload(t *testing.T, change func(*kueuev1beta2.Workload)) *kueuev1beta2.Workload {
 	t.Helper()
 	objs, err := kueue.New(kueue.Options{}).Objects(gang())
@@ -58,12 +58,12 @@ func TestPrebuiltWorkload(t *testing.T) {
 			"what decides no quota may differ", nil,
 			`Hold NotJudged: Kueue has not judged the Workload; it names LocalQueue "research"`, "",
 		},
-		"nobody's": {
-			"the shell takes it", controller(),
+		"without owner": {
+			"the operator adopts it", controller(),
 			`Hold NotJudged: the Workload "made-for-bert" becomes the job's`, "",
 		},
 		"another job's": {
-			"nothing is taken from others", controller(another),
+			"the operator takes nothing from other owners", controller(another),
 			`Hold PrebuiltWorkloadTaken: the Workload "made-for-bert" that ` +
 				`kueue.x-k8s.io/prebuilt-workload-name names belongs to Job other`, "",
 		},
@@ -113,7 +113,7 @@ func TestPrebuiltWorkload(t *testing.T) {
 				t.Errorf("%s: read\n%s\nwant\n%s", tc.reason, got, tc.want)
 			}
 			if v := b.Read(gang(prebuilt, hasPods), []client.Object{wl}); v.Admission != scheduler.Yield {
-				t.Errorf("%s: its pods are on nobody's quota, got %s", tc.reason, v.Admission)
+				t.Errorf("%s: its pods use no quota, got %s", tc.reason, v.Admission)
 			}
 			if !metav1.IsControlledBy(wl, &metav1.ObjectMeta{UID: gang().Owner.UID}) {
 				return // SyncStatus sees the job's own objects only
@@ -148,9 +148,9 @@ func TestPrebuiltWorkloadIsMissing(t *testing.T) {
 	}
 }
 
-// TestPrebuiltWorkloadKnowsNoAdmin: MultiKueue copies a Workload from a cluster whose operator adds other
-// tolerations to the pods than this one's, or none.
-func TestPrebuiltWorkloadKnowsNoAdmin(t *testing.T) {
+// TestPrebuiltWorkloadIgnoresAdminTolerations: MultiKueue copies a Workload from a cluster whose operator
+// adds different tolerations to the pods, or none.
+func TestPrebuiltWorkloadIgnoresAdminTolerations(t *testing.T) {
 	added := []corev1.Toleration{{Key: "example.com/gpu", Operator: corev1.TolerationOpExists}}
 	tolerating := func(list []corev1.Toleration) func(*scheduler.Gang) {
 		return func(g *scheduler.Gang) {
@@ -169,7 +169,7 @@ func TestPrebuiltWorkloadKnowsNoAdmin(t *testing.T) {
 	})
 	v = b.Read(gang(prebuilt, tolerating(added)), []client.Object{copied})
 	if v.Reason != scheduler.ReasonNotJudged {
-		t.Errorf("a copy of what this cluster has made: %s: %s", v.Reason, v.Message)
+		t.Errorf("a copy of this cluster's Workload: %s: %s", v.Reason, v.Message)
 	}
 	v = b.Read(gang(prebuilt, tolerating(nil)), []client.Object{wl})
 	if v.Reason != kueue.ReasonOutOfSync {
@@ -177,7 +177,7 @@ func TestPrebuiltWorkloadKnowsNoAdmin(t *testing.T) {
 	}
 }
 
-// What the job applies to a prebuilt Workload is its metadata: the spec is its maker's.
+// TestPrebuiltWorkloadKeepsItsSpec: the job applies only metadata; the spec belongs to the Workload's maker.
 func TestPrebuiltWorkloadKeepsItsSpec(t *testing.T) {
 	objs, err := kueue.New(kueue.Options{}).Objects(gang(prebuilt))
 	if err != nil {
@@ -193,9 +193,9 @@ func TestPrebuiltWorkloadKeepsItsSpec(t *testing.T) {
 	}
 }
 
-// TestWorkloadOfAnotherClusterIsLetGo: MultiKueue deletes the job on a worker before its Workload, and takes
-// a Workload that is Finished in between for the end of the manager's job.
-func TestWorkloadOfAnotherClusterIsLetGo(t *testing.T) {
+// TestWorkloadOfAnotherClusterIsReleased: MultiKueue deletes the job on a worker before its Workload, and
+// treats a Workload that is Finished in between as the end of the manager's job.
+func TestWorkloadOfAnotherClusterIsReleased(t *testing.T) {
 	wl, g := readWorkload(t, "preempted")
 	wl.Finalizers = []string{kueuev1beta2.ResourceInUseFinalizerName}
 	gone := scheduler.GangStatus{Gone: true, Over: true, Now: now}
@@ -219,8 +219,8 @@ func TestWorkloadOfAnotherClusterIsLetGo(t *testing.T) {
 
 func dispatched(g *scheduler.Gang) { g.Dispatched = true }
 
-// A dispatched gang has no pods here, so nothing that binds pods either; flavors of this cluster that are
-// gone or contradict the template do not matter.
+// TestDispatchedGang: a dispatched gang has no pods here, so it needs no binder. Missing or contradicting
+// flavors of this cluster do not matter.
 func TestDispatchedGang(t *testing.T) {
 	b := kueue.New(kueue.Options{Binder: native.New(native.Options{})})
 	objs, err := b.Objects(gang(dispatched))
@@ -254,9 +254,9 @@ func TestEvictedDispatchedGang(t *testing.T) {
 		"still saves": {
 			"the job would be deleted there", scheduler.GangStatus{Elsewhere: 2, Now: after(60)}, 0,
 		},
-		"has ended there": {"nobody uses the quota", scheduler.GangStatus{Now: after(60)}, 1},
+		"has ended there": {"no pod uses the quota", scheduler.GangStatus{Now: after(60)}, 1},
 		"cluster is lost": {
-			"its status comes no more", scheduler.GangStatus{Elsewhere: 2, Now: after(300)}, 1,
+			"its status is no longer updated", scheduler.GangStatus{Elsewhere: 2, Now: after(300)}, 1,
 		},
 	}
 	for name, tc := range cases {

@@ -51,9 +51,9 @@ func classKeyOf(g scheduler.Gang) classKey {
 // reference to it: the default may change without the job, and a reference cannot be removed again. An error
 // means that the class does not exist.
 //
-// The number is resolved when the job's class changes, and then only, as in Kueue's own integrations
-// (jobframework, classifyWorkloadsForPriorityUpdate): an admin may set another on the Workload, and a class
-// that changes or goes says nothing about a gang that has its number.
+// The number is resolved only when the job's class changes, as in Kueue's own integrations (jobframework,
+// classifyWorkloadsForPriorityUpdate): an admin may set another on the Workload, and later changes of a class
+// do not affect a gang that has its number.
 func priorityOf(
 	g scheduler.Gang, before *kueuev1beta2.Workload,
 ) (*kueuev1beta2.PriorityClassRef, *int32, error) {
@@ -75,8 +75,8 @@ func priorityOf(
 	return ref, value, nil
 }
 
-// mayFollow reports whether a class may replace another while the Workload is settled: only one
-// WorkloadPriorityClass another.
+// mayFollow reports whether a class may replace another while the Workload is settled: only a
+// WorkloadPriorityClass can replace another one.
 func mayFollow(before, after *kueuev1beta2.PriorityClassRef) bool {
 	return before != nil && after != nil && before.Group == kueuev1beta2.WorkloadPriorityClassGroup &&
 		after.Group == before.Group

@@ -9,7 +9,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// Read implements scheduler.Backend. The table in the package documentation says what each state means.
+// Read implements scheduler.Backend. The package documentation has the table of states.
 func (b Backend) Read(g scheduler.Gang, objs []client.Object) scheduler.Verdict {
 	wl := current(g, objs)
 	if v, ok := prebuiltVerdict(g, wl); ok {
@@ -21,15 +21,15 @@ func (b Backend) Read(g scheduler.Gang, objs []client.Object) scheduler.Verdict 
 	if wl == nil {
 		return holdOrYield(g, scheduler.Verdict{}, scheduler.Verdict{
 			Reason: ReasonWorkloadGone,
-			Message: "the gang's Workload is gone, or what it stood for has changed; " +
-				"the ranks are given back and queue anew",
+			Message: "the gang's Workload was deleted, or the job has changed since; " +
+				"the operator stops the ranks and queues the gang again",
 		})
 	}
 	v := readWorkload(g, wl, slices.Concat(objs, g.ClusterObjects))
 	if v.Admission != scheduler.Go || b.binder == nil || g.Dispatched {
 		return v
 	}
-	// Kueue has admitted the gang: why it does not start now is for the binder to say.
+	// Kueue has admitted the gang: if it does not start now, the binder has the reason.
 	bound := b.binder.Read(forBinder(g), objs)
 	bound.Placement, bound.Admitted = v.Placement, v.Admitted
 	return bound
@@ -41,11 +41,11 @@ func readWorkload(g scheduler.Gang, wl *kueuev1beta2.Workload, objs []client.Obj
 	case wl.DeletionTimestamp != nil:
 		hold := scheduler.Verdict{
 			Reason:  scheduler.ReasonTerminating,
-			Message: "the gang's Workload is being deleted; it is made anew once it is gone",
+			Message: "the gang's Workload is being deleted; the operator then creates it again",
 		}
 		yield := scheduler.Verdict{
 			Judged: true, Reason: scheduler.ReasonTerminating,
-			Message: "the gang's Workload is being deleted; the ranks are given back and queue anew",
+			Message: "the gang's Workload is being deleted; the operator stops the ranks and queues the gang again",
 		}
 		return holdOrYield(g, hold, yield)
 	case isTrue(wl, kueuev1beta2.WorkloadFinished):
@@ -67,8 +67,7 @@ func readWorkload(g scheduler.Gang, wl *kueuev1beta2.Workload, objs []client.Obj
 	return holdOrYield(g, v, v)
 }
 
-// holdOrYield returns Hold with the first verdict for a gang without pods, and Yield with the second for one
-// that has some.
+// holdOrYield returns Hold with the first verdict for a gang without pods, else Yield with the second.
 func holdOrYield(g scheduler.Gang, hold, yield scheduler.Verdict) scheduler.Verdict {
 	if g.HasPods {
 		yield.Admission = scheduler.Yield
@@ -81,7 +80,7 @@ func holdOrYield(g scheduler.Gang, hold, yield scheduler.Verdict) scheduler.Verd
 // readAdmitted returns Go with the placement, or Hold as long as there is none.
 func readAdmitted(g scheduler.Gang, wl *kueuev1beta2.Workload, objs []client.Object) scheduler.Verdict {
 	if g.Dispatched {
-		// The flavors of this cluster say nothing about the nodes of another.
+		// The flavors of this cluster do not apply to the nodes of another.
 		return scheduler.Verdict{Admission: scheduler.Go, Judged: true}
 	}
 	counts := admittedCounts(g, wl)

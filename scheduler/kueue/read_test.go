@@ -16,27 +16,27 @@ import (
 func TestRead(t *testing.T) {
 	on := admission("h100", 0)
 	pods, none := true, false
-	// What is read, as "Admission Reason: Message", and a word of the next step.
+	// The verdict as "Admission Reason: Message", and a word of the next step.
 	cases := map[string]struct {
 		reason     string
 		pods       bool
-		said       []func(*kueuev1beta2.Workload, int)
+		written    []func(*kueuev1beta2.Workload, int)
 		want, step string
 	}{
-		"nothing said": {
+		"no condition": {
 			"a queue that does not exist may never be judged", none, nil,
 			`Hold NotJudged: Kueue has not judged the Workload; it names LocalQueue "research"`,
 			"describe localqueues",
 		},
 		"over quota": {
-			"Kueue's sentence", none, said(noQuota),
+			"Kueue's message", none, written(noQuota),
 			"Hold QuotaExceeded: couldn't assign flavors to pod set worker: insufficient unused quota " +
 				"for nvidia.com/gpu in flavor h100, 4 more needed",
 			"quota is in use",
 		},
 		"no such queue": {
 			"Kueue's word", none,
-			said(
+			written(
 				cond(kueuev1beta2.WorkloadQuotaReserved, metav1.ConditionFalse, "Inadmissible",
 					"LocalQueue research doesn't exist"),
 			),
@@ -44,7 +44,7 @@ func TestRead(t *testing.T) {
 		},
 		"no rack is large enough": {
 			"there is quota", none,
-			said(
+			written(
 				cond(kueuev1beta2.WorkloadQuotaReserved, metav1.ConditionFalse, "Pending",
 					`couldn't assign flavors to pod set worker: topology "racks" allows to fit only 4 `+
 						`out of 5 pod(s)`),
@@ -55,7 +55,7 @@ func TestRead(t *testing.T) {
 		},
 		"no rack at all": {
 			"there is quota", none,
-			said(
+			written(
 				cond(kueuev1beta2.WorkloadQuotaReserved, metav1.ConditionFalse, "Pending",
 					`couldn't assign flavors to pod set worker: topology "racks" doesn't allow to fit `+
 						`any of 5 pod(s)`),
@@ -66,7 +66,7 @@ func TestRead(t *testing.T) {
 		},
 		"quota and rack": {
 			"quota comes first", none,
-			said(
+			written(
 				cond(kueuev1beta2.WorkloadQuotaReserved, metav1.ConditionFalse, "Pending",
 					`couldn't assign flavors to pod set worker: insufficient unused quota for `+
 						`nvidia.com/gpu in flavor h100, 4 more needed, topology "racks" allows to fit `+
@@ -77,66 +77,66 @@ func TestRead(t *testing.T) {
 				`4 out of 5 pod(s)`,
 			"describe localqueues",
 		},
-		"reserved is not let in": {
-			"a check may still say no", none,
-			said(reserved, on, check(kueuev1beta2.CheckStatePending, "waiting for nodes")),
+		"reserved is not admitted": {
+			"a check may still reject it", none,
+			written(reserved, on, check(kueuev1beta2.CheckStatePending, "waiting for nodes")),
 			"Hold AdmissionCheckPending: quota is reserved; admission check provision is Pending " +
 				"(waiting for nodes)",
 			"describe workloads",
 		},
 		"pods without admission": {
-			"they run on nobody's quota", pods, said(noQuota),
+			"they use no quota", pods, written(noQuota),
 			"Yield QuotaExceeded: couldn't assign flavors to pod set worker: insufficient unused quota " +
 				"for nvidia.com/gpu in flavor h100, 4 more needed",
 			"",
 		},
 		"preempted": {
-			"without the ids of the preemptor", pods, said(reserved, admitted, on, preempted),
+			"without the ids of the preemptor", pods, written(reserved, admitted, on, preempted),
 			"Yield Preempted: Preempted to accommodate a workload due to prioritization in the ClusterQueue",
 			"",
 		},
 		"preempted without pods": {
-			"the quota is not handed back yet", none, said(reserved, admitted, on, preempted),
+			"the quota is not released yet", none, written(reserved, admitted, on, preempted),
 			"Hold Preempted: Preempted to accommodate a workload due to prioritization in the ClusterQueue",
 			"",
 		},
 		"evicted before, let in": {
 			"Kueue clears the condition when it reserves again", none,
-			said(cond(kueuev1beta2.WorkloadEvicted, metav1.ConditionFalse, "QuotaReserved", "x"), reserved,
+			written(cond(kueuev1beta2.WorkloadEvicted, metav1.ConditionFalse, "QuotaReserved", "x"), reserved,
 				admitted, on),
 			"Go : ", "",
 		},
 		"queued after preemption": {
-			"what it waits for now", none, said(preempted, noQuota),
+			"what it waits for now", none, written(preempted, noQuota),
 			"Hold QuotaExceeded: couldn't assign flavors to pod set worker: insufficient unused quota " +
 				"for nvidia.com/gpu in flavor h100, 4 more needed",
 			"",
 		},
 		"handed back": {
-			"Kueue has said nothing new since", none, said(preempted, handedBack),
+			"Kueue has not judged it since", none, written(preempted, handedBack),
 			"Hold Preempted: Preempted to accommodate a workload due to prioritization in the ClusterQueue",
 			"",
 		},
 		"being deleted": {
-			"its place is being given up", none, said(deleting, reserved, admitted, on),
-			"Hold Terminating: the gang's Workload is being deleted; it is made anew once it is gone", "",
+			"it loses its place", none, written(deleting, reserved, admitted, on),
+			"Hold Terminating: the gang's Workload is being deleted; the operator then creates it again", "",
 		},
 		"being deleted with pods": {
-			"they hold it up", pods, said(deleting, reserved, admitted, on),
-			"Yield Terminating: the gang's Workload is being deleted; the ranks are given back and " +
-				"queue anew",
+			"they delay its deletion", pods, written(deleting, reserved, admitted, on),
+			"Yield Terminating: the gang's Workload is being deleted; the operator stops the ranks " +
+				"and queues the gang again",
 			"",
 		},
 		"two checks": {
 			"in the order of their names", none,
-			said(reserved, on, check(kueuev1beta2.CheckStatePending, ""), secondCheck),
-			"Hold AdmissionCheckPending: quota is reserved; admission check budget is Retry (too dear), " +
+			written(reserved, on, check(kueuev1beta2.CheckStatePending, ""), secondCheck),
+			"Hold AdmissionCheckPending: quota is reserved; admission check budget is Retry (too expensive), " +
 				"provision is Pending",
 			"",
 		},
 		"deactivated": {
-			"only a person gets it out of that", none,
-			said(deactivated,
+			"only a user can activate it", none,
+			written(deactivated,
 				cond(kueuev1beta2.WorkloadEvicted, metav1.ConditionTrue,
 					"DeactivatedDueToRequeuingLimitExceeded",
 					"The workload is deactivated due to exceeding the maximum number of re-queuing retries")),
@@ -145,17 +145,17 @@ func TestRead(t *testing.T) {
 			`{"spec":{"active":true}}`,
 		},
 		"deactivated with pods": {
-			"they must go", pods, said(deactivated, reserved, admitted, on),
+			"they must end", pods, written(deactivated, reserved, admitted, on),
 			"Yield Deactivated: The workload is deactivated", "",
 		},
 		"flavour gone": {
-			"nobody knows where the pods may run", none, said(reserved, admitted, admission("gone", 0)),
+			"the nodes for the pods are unknown", none, written(reserved, admitted, admission("gone", 0)),
 			`Hold ResourceFlavorMissing: the gang is admitted on ResourceFlavor "gone", which does not exist`,
 			"get resourceflavors",
 		},
 		"finished by others": {
 			"no quota any more", pods,
-			said(reserved, admitted, on,
+			written(reserved, admitted, on,
 				cond(kueuev1beta2.WorkloadFinished, metav1.ConditionTrue, "OwnerNotFound", "gone")),
 			"Yield WorkloadFinished: the gang's Workload is declared finished (OwnerNotFound: gone), so " +
 				"it holds no quota",
@@ -165,7 +165,7 @@ func TestRead(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			g := gang(func(g *scheduler.Gang) { g.HasPods = tc.pods })
-			v := read(t, kueue.New(kueue.Options{}), g, tc.said...)
+			v := read(t, kueue.New(kueue.Options{}), g, tc.written...)
 			if got := string(v.Admission) + " " + v.Reason + ": " + v.Message; got != tc.want {
 				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
 			}
@@ -180,19 +180,19 @@ func deleting(wl *kueuev1beta2.Workload, _ int) { wl.DeletionTimestamp = &now }
 
 func secondCheck(wl *kueuev1beta2.Workload, _ int) {
 	wl.Status.AdmissionChecks = append(wl.Status.AdmissionChecks, kueuev1beta2.AdmissionCheckState{
-		Name: "budget", State: kueuev1beta2.CheckStateRetry, Message: "too dear",
+		Name: "budget", State: kueuev1beta2.CheckStateRetry, Message: "too expensive",
 	})
 }
 
 func read(
-	t *testing.T, b kueue.Backend, g scheduler.Gang, said ...func(*kueuev1beta2.Workload, int),
+	t *testing.T, b kueue.Backend, g scheduler.Gang, written ...func(*kueuev1beta2.Workload, int),
 ) scheduler.Verdict {
 	t.Helper()
 	objs, err := b.Objects(g)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, write := range said {
+	for _, write := range written {
 		write(objs[0].(*kueuev1beta2.Workload), 1)
 	}
 	return b.Read(g, objs)
@@ -201,12 +201,12 @@ func read(
 func TestReadOfPodsWithoutAWorkload(t *testing.T) {
 	v := kueue.New(kueue.Options{}).Read(gang(hasPods), nil)
 	if v.Admission != scheduler.Yield || v.Reason != kueue.ReasonWorkloadGone {
-		t.Errorf("got %+v: they run on nobody's quota", v)
+		t.Errorf("got %+v: they use no quota", v)
 	}
 }
 
-// TestReadAsSubmitted: the Workload of a gang whose spec has become invalid is found by its name. Otherwise
-// the slip of a pen in a label would look like a Workload that is gone, and end the gang.
+// TestReadAsSubmitted: if a gang's spec has become invalid, its Workload is found by name. Otherwise a typo
+// in a label would look like a deleted Workload, and end the gang.
 func TestReadAsSubmitted(t *testing.T) {
 	b := kueue.New(kueue.Options{})
 	g := gang(hasPods)
@@ -215,12 +215,12 @@ func TestReadAsSubmitted(t *testing.T) {
 		t.Fatal(err)
 	}
 	wl := objs[0].(*kueuev1beta2.Workload)
-	for _, write := range said(reserved, admitted, admission("h100", 0)) {
+	for _, write := range written(reserved, admitted, admission("h100", 0)) {
 		write(wl, 1)
 	}
 	g.Roles[0].Replicas++
 	if v := b.Read(g, objs); v.Admission != scheduler.Yield {
-		t.Fatalf("by its new pod sets: %s, want Yield; the test proves nothing", v.Admission)
+		t.Fatalf("by its new pod sets: %s, want Yield; the test would prove nothing", v.Admission)
 	}
 	g.Submitted = wl.Name
 	if v := b.Read(g, objs); v.Admission != scheduler.Go {
@@ -233,7 +233,7 @@ func TestReadAsSubmitted(t *testing.T) {
 	}
 	status := scheduler.GangStatus{Now: now}
 	if writes := b.SyncStatus(g, status, objs); len(writes) != 1 {
-		t.Errorf("the last pod is gone: %d writes, want the one that hands the quota back", len(writes))
+		t.Errorf("the last pod is deleted: %d writes, want the one that releases the quota", len(writes))
 	}
 }
 
@@ -246,16 +246,16 @@ func TestPartialAdmission(t *testing.T) {
 	}
 }
 
-// Why an admitted gang waits is for the binder to say, with Kueue's placement.
+// TestBinderVerdictOnceAdmitted: for an admitted gang the binder's verdict counts, with Kueue's placement.
 func TestBinderVerdictOnceAdmitted(t *testing.T) {
 	b := kueue.New(kueue.Options{Binder: native.New(native.Options{})})
 	g := gang(hasPods)
 	v := read(t, b, g, reserved, admitted, admission("h100", 0))
 	if v.Admission != scheduler.Go || v.Judged ||
 		v.Placement["Worker"].NodeSelector["example.com/gpu"] != "h100" {
-		t.Errorf("let in: got %+v, want the binder's silence and Kueue's placement", v)
+		t.Errorf("admitted: got %+v, want no message and Kueue's placement", v)
 	}
 	if v := read(t, b, gang(), noQuota); v.Admission != scheduler.Hold {
-		t.Errorf("over quota: got %s, the binder has nothing to say", v.Admission)
+		t.Errorf("over quota: got %s, the binder has no verdict", v.Admission)
 	}
 }

@@ -12,21 +12,20 @@ const (
 	// boostAnnotation is added to the Workload's priority, among those that Kueue may preempt and in the queue
 	// (pkg/controller/constants, PriorityBoostAnnotationKey).
 	boostAnnotation = "kueue.x-k8s.io/priority-boost"
-	// sparedAnnotation says that the boost is the operator's. It touches no other.
+	// sparedAnnotation marks a boost as the operator's. The operator changes no other boost.
 	sparedAnnotation = "mlplatform.example.com/spared"
-	// boost of a Workload that is spared. More than its equals is enough; one that is lowered instead could be
-	// preempted for its equals.
+	// boost of a spared Workload. It must only exceed equal Workloads; lowering the victim instead could get
+	// it preempted for an equal one.
 	boost = "1"
 )
 
 // marked reports whether the operator has boosted the Workload.
 func marked(wl *kueuev1beta2.Workload) bool { return wl.Annotations[sparedAnnotation] != "" }
 
-// boosted reports whether anybody has.
+// boosted reports whether the Workload has any boost.
 func boosted(wl *kueuev1beta2.Workload) bool { return wl.Annotations[boostAnnotation] != "" }
 
-// spareWrite returns the write that marks a Workload with quota whose gang is spared, or takes the mark away,
-// or nil.
+// spareWrite returns the write that marks or unmarks a Workload with quota, or nil.
 func spareWrite(wl *kueuev1beta2.Workload, status scheduler.GangStatus) *scheduler.Write {
 	switch {
 	case status.Spare == nil:
@@ -39,7 +38,7 @@ func spareWrite(wl *kueuev1beta2.Workload, status scheduler.GangStatus) *schedul
 	after := wl.DeepCopy()
 	after.Annotations = withBoost(wl.Annotations)
 	return &scheduler.Write{
-		Base: wl.DeepCopy(), Object: after, Why: "having Kueue preempt others of the same priority first",
+		Base: wl.DeepCopy(), Object: after, Why: "making Kueue preempt others of the same priority first",
 	}
 }
 
@@ -52,12 +51,12 @@ func withBoost(annotations map[string]string) map[string]string {
 	return annotations
 }
 
-// unmarkWrite takes the operator's mark away, and the boost unless somebody has changed it since.
+// unmarkWrite removes the operator's mark, and the boost unless it was changed since.
 func unmarkWrite(wl *kueuev1beta2.Workload) *scheduler.Write {
 	after := wl.DeepCopy()
 	if after.Annotations[boostAnnotation] == boost {
 		delete(after.Annotations, boostAnnotation)
 	}
 	delete(after.Annotations, sparedAnnotation)
-	return &scheduler.Write{Base: wl.DeepCopy(), Object: after, Why: "sparing the gang no longer"}
+	return &scheduler.Write{Base: wl.DeepCopy(), Object: after, Why: "removing the spare mark"}
 }

@@ -12,8 +12,8 @@ import (
 const subresourceStatus = "status"
 
 // newPatch returns the Workload of an apply to the status, without a status, as Kueue starts it
-// (pkg/workload/patching, baseSSAWorkload). It has the resourceVersion, so that no decision is applied to a
-// later state than it was made on.
+// (pkg/workload/patching, baseSSAWorkload). Its resourceVersion keeps the decision from being applied to a
+// later state.
 func newPatch(wl *kueuev1beta2.Workload) *kueuev1beta2.Workload {
 	patch := &kueuev1beta2.Workload{}
 	patch.SetGroupVersionKind(workloadKind)
@@ -38,8 +38,8 @@ var admissionConditions = []string{
 	kueuev1beta2.WorkloadPodsReady,
 }
 
-// admissionWrite returns the apply of everything that kueue-admission owns. What it left out, such as the
-// answers of admission checks, would be removed (pkg/workload/patching, prepareWorkloadPatch).
+// admissionWrite returns the apply of everything that kueue-admission owns. Kueue would remove omitted
+// fields, such as the states of admission checks (pkg/workload/patching, prepareWorkloadPatch).
 func admissionWrite(wl *kueuev1beta2.Workload, why string) *scheduler.Write {
 	patch := newPatch(wl)
 	from, to := wl.DeepCopy().Status, &patch.Status

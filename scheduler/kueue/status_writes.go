@@ -10,11 +10,11 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// podsReadyWrite returns the write that tells Kueue whether the gang has started, or nil when Kueue knows.
-// Without the condition PodsReady a running gang is evicted again and again when waitForPodsReady, which is
-// on by default, times out (pkg/controller/core/workload_controller.go, reconcileNotReadyTimeout). The states
-// are those of pkg/controller/jobframework, generatePodsReadyCondition. For a gang that has never been ready
-// nothing is written, which means the same to Kueue.
+// podsReadyWrite returns the write that reports to Kueue whether the gang has started, or nil if it is
+// reported. Without the condition PodsReady Kueue evicts a running gang again and again when
+// waitForPodsReady, which is on by default, times out (pkg/controller/core/workload_controller.go,
+// reconcileNotReadyTimeout). The states are those of pkg/controller/jobframework, generatePodsReadyCondition.
+// For a gang that has never been ready nothing is written, which means the same to Kueue.
 func podsReadyWrite(wl *kueuev1beta2.Workload, status scheduler.GangStatus) *scheduler.Write {
 	before := conditionOf(wl, kueuev1beta2.WorkloadPodsReady)
 	admitted := isTrue(wl, kueuev1beta2.WorkloadAdmitted)
@@ -45,14 +45,14 @@ func podsReadyWrite(wl *kueuev1beta2.Workload, status scheduler.GangStatus) *sch
 	patch.Status.Conditions = []metav1.Condition{after}
 	return &scheduler.Write{
 		Object: patch, Subresource: subresourceStatus, FieldOwner: ownerPodsReady,
-		Why: "telling Kueue whether the ranks are ready",
+		Why: "reporting to Kueue whether the ranks are ready",
 	}
 }
 
-// reclaimWrite returns the write that tells Kueue which ranks have ended for good while others still run, or
-// nil when there is nothing new. While quota is reserved the numbers may only grow (pkg/webhooks,
+// reclaimWrite returns the write that reports to Kueue which ranks have ended for good while others still
+// run, or nil. While quota is reserved the numbers can only grow (pkg/webhooks,
 // validateReclaimablePodsUpdate). Under partial admission nothing is written: Kueue subtracts from the full
-// size, and after an eviction would admit the gang with the ranks that are left of a part.
+// size, and after an eviction would admit the gang with the remaining ranks of a part.
 func reclaimWrite(g scheduler.Gang, status scheduler.GangStatus, wl *kueuev1beta2.Workload) *scheduler.Write {
 	if !status.Over || wl.Status.Admission == nil || len(admittedCounts(g, wl)) > 0 {
 		return nil
@@ -80,19 +80,18 @@ func reclaimWrite(g scheduler.Gang, status scheduler.GangStatus, wl *kueuev1beta
 	patch.Status.ReclaimablePods = pods
 	return &scheduler.Write{
 		Object: patch, Subresource: subresourceStatus, FieldOwner: ownerReclaimable,
-		Why: "telling Kueue which ranks need no quota any more",
+		Why: "reporting to Kueue which ranks need no quota any more",
 	}
 }
 
-// handBackWrite returns the write that releases the quota of an evicted gang whose last pod is gone, so that
-// Kueue may give it to others and queue the gang again (pkg/controller/jobframework/reconciler.go, "6. handle
-// eviction").
+// handBackWrite returns the write that releases the quota of an evicted gang without pods, so that Kueue can
+// queue the gang again (pkg/controller/jobframework/reconciler.go, "6. handle eviction").
 func handBackWrite(wl *kueuev1beta2.Workload, now metav1.Time) *scheduler.Write {
 	after := wl.DeepCopy()
 	eviction := conditionOf(after, kueuev1beta2.WorkloadEvicted).DeepCopy()
 	requeued := metav1.ConditionFalse
 	// Gangs that were evicted for another reason wait first: for a backoff, a queue that starts again, or a
-	// person who activates the Workload. Kueue itself requeues them.
+	// user who activates the Workload. Kueue itself requeues them.
 	if eviction.Reason == kueuev1beta2.WorkloadEvictedByPreemption ||
 		eviction.Reason == kueuev1beta2.WorkloadEvictedDueToNodeFailures {
 		requeued = metav1.ConditionTrue
@@ -102,7 +101,7 @@ func handBackWrite(wl *kueuev1beta2.Workload, now metav1.Time) *scheduler.Write 
 		kueuev1beta2.WorkloadQuotaReserved, metav1.ConditionFalse, reasonPending, eviction.Message, now)
 	after.Status.Admission = nil
 	setNotAdmitted(after, now)
-	return admissionWrite(after, "handing the quota of the evicted gang back")
+	return admissionWrite(after, "releasing the quota of the evicted gang")
 }
 
 // setNotAdmitted updates the Workload for the loss of its reservation (pkg/workload/admissionchecks.go,
@@ -132,7 +131,7 @@ func setNotAdmitted(wl *kueuev1beta2.Workload, now metav1.Time) {
 func finishWrite(wl *kueuev1beta2.Workload, reason, message string, now metav1.Time) *scheduler.Write {
 	after := wl.DeepCopy()
 	setCondition(after, kueuev1beta2.WorkloadFinished, metav1.ConditionTrue, reason, message, now)
-	return admissionWrite(after, "telling Kueue that the job is over")
+	return admissionWrite(after, "reporting to Kueue that the job is over")
 }
 
 // finalizerWrite returns the write that removes the operator's finalizer, or nil when there is none.
@@ -141,5 +140,5 @@ func finalizerWrite(wl *kueuev1beta2.Workload) *scheduler.Write {
 	if !controllerutil.RemoveFinalizer(without, kueuev1beta2.ResourceInUseFinalizerName) {
 		return nil
 	}
-	return &scheduler.Write{Base: wl.DeepCopy(), Object: without, Why: "letting the Workload go"}
+	return &scheduler.Write{Base: wl.DeepCopy(), Object: without, Why: "releasing the Workload"}
 }

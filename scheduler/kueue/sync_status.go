@@ -11,16 +11,17 @@ import (
 
 // SyncStatus implements scheduler.QuotaSystem. It returns at most one write for each Workload, because every
 // write raises the resourceVersion that the next one must name. The order of the cases is that of Kueue's own
-// reconciler, except that an eviction precedes what is optional (Kueue's issue 14811): nothing may keep quota
+// reconciler, except that an eviction precedes optional writes (Kueue's issue 14811): evicted gangs must not
+// keep quota.
 // from those who wait for it.
 //
-//	finished, being deleted, job gone,   once no pod is left: remove the finalizer, finish, or hand the
-//	job over, evicted                    quota back
+//	finished, being deleted, job gone,   once no pod is left: remove the finalizer, finish, or release
+//	job over, evicted                    the quota
 //	admitted where its pods cannot run   finish, so that others get the quota
-//	otherwise                            the preemption gate, the mark of one that is spared, PodsReady, then
+//	otherwise                            the preemption gate, the mark of a spared gang, PodsReady, then
 //	                                     reclaimablePods
 //
-// The mark goes before anything else of a Workload that is evicted: in the queue it would pass its equals.
+// An evicted Workload first loses its mark: in the queue it would otherwise precede its equals.
 func (b Backend) SyncStatus(
 	g scheduler.Gang, status scheduler.GangStatus, objs []client.Object,
 ) []scheduler.Write {
@@ -51,11 +52,11 @@ func nextWrite(
 	case ended:
 		return finalizerWrite(wl)
 	case status.Gone && wl.Labels[kueuev1beta2.MultiKueueOriginLabel] != "":
-		// MultiKueue deletes the job before this Workload, and would take Finished for the end of the job that
+		// MultiKueue deletes the job before this Workload. It would treat Finished as the end of the job that
 		// it dispatched from another cluster (multikueue/workload.go, "3. Finish the local workload").
 		return finalizerWrite(wl)
 	case status.Gone:
-		// Kueue frees a Workload that lost its owner reference, and never one that still has it.
+		// Kueue never frees a Workload that has an owner reference, even if the owner is deleted.
 		return finishWrite(wl,
 			kueuev1beta2.WorkloadFinishedReasonOwnerNotFound, "The workload's owner no longer exists", status.Now)
 	case status.Finished:
@@ -72,7 +73,7 @@ func nextWrite(
 	case evicted:
 		return handBackWrite(wl, status.Now)
 	case wl != current(g, objs):
-		return nil // of a former spec, and about to be deleted
+		return nil // of a previous spec, and about to be deleted
 	case status.PodsLeft == 0 && !status.Over && !g.Dispatched:
 		if why := cannotStart(g, wl, objs); why != "" {
 			return finishWrite(wl, reasonFailedToStart, why, status.Now)
@@ -84,8 +85,8 @@ func nextWrite(
 	return reclaimWrite(g, status, wl)
 }
 
-// cannotStart returns why an admitted gang can never start where Kueue lets it in, or "". Its Workload is
-// then finished, as those of Kueue's own integrations are (pkg/controller/jobframework/reconciler.go, "7.
+// cannotStart returns why an admitted gang can never start with its placement, or "". The operator then
+// finishes its Workload, as Kueue's own integrations do (pkg/controller/jobframework/reconciler.go, "7.
 // handle job is suspended"), because it would hold quota that it cannot use.
 func cannotStart(g scheduler.Gang, wl *kueuev1beta2.Workload, objs []client.Object) string {
 	if !isTrue(wl, kueuev1beta2.WorkloadAdmitted) || wl.Status.Admission == nil || !isActive(wl) {

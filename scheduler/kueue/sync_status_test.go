@@ -24,7 +24,8 @@ import (
 // now is the clock of lab/modules/kueue/patches, which generates the JSON files.
 var now = metav1.NewTime(time.Date(2026, 11, 1, 13, 0, 0, 0, time.UTC))
 
-// What the backend applies in Kueue's name must be what Kueue applies: field owner and every field.
+// TestWritesAreKueuesOwn compares the backend's applies in Kueue's name with Kueue's: field owner and every
+// field.
 func TestWritesAreKueuesOwn(t *testing.T) {
 	over := scheduler.GangStatus{
 		Over: true, Finished: true, Success: true, Message: "4/4 ranks succeeded", Now: now,
@@ -35,7 +36,7 @@ func TestWritesAreKueuesOwn(t *testing.T) {
 	}{
 		"handback": {status: scheduler.GangStatus{Now: now}},
 		"finish":   {status: over},
-		// Kueue is told only about gangs that are not evicted.
+		// Kueue gets PodsReady only for gangs that are not evicted.
 		"ready": {
 			status: scheduler.GangStatus{PodsLeft: 4, Running: true, Ready: true, Now: now},
 			change: notEvicted,
@@ -131,108 +132,108 @@ func TestSyncStatus(t *testing.T) {
 	over := scheduler.GangStatus{Over: true, Finished: true, Message: "rank 2 failed", Now: now}
 	withPods := func(l scheduler.GangStatus) scheduler.GangStatus { l.PodsLeft = 1; return l }
 	cases := map[string]struct {
-		reason string
-		said   []func(*kueuev1beta2.Workload, int)
-		status scheduler.GangStatus
-		want   string
+		reason  string
+		written []func(*kueuev1beta2.Workload, int)
+		status  scheduler.GangStatus
+		want    string
 	}{
 		"queued": {
-			"Kueue takes silence for not ready", nil, scheduler.GangStatus{Now: now}, "",
+			"without the condition Kueue assumes not ready", nil, scheduler.GangStatus{Now: now}, "",
 		},
-		"let in, not ready": {"likewise", said(reserved, admitted, on), unready, ""},
-		"let in, ready": {
-			"else it is evicted when the time is over", said(reserved, admitted, on), running,
+		"admitted, not ready": {"also without a write", written(reserved, admitted, on), unready, ""},
+		"admitted, ready": {
+			"else it is evicted when the time is over", written(reserved, admitted, on), running,
 			"status kueue-job-controller-PodsReady: PodsReady=True Started",
 		},
 		"known to be ready": {
-			"it is said already", said(reserved, admitted, on, ready), running, "",
+			"it is reported already", written(reserved, admitted, on, ready), running, "",
 		},
 		"a rank failed": {
-			"Kueue gives it recoveryTimeout", said(reserved, admitted, on, ready), unready,
+			"Kueue gives it recoveryTimeout", written(reserved, admitted, on, ready), unready,
 			"status kueue-job-controller-PodsReady: PodsReady=False WaitForRecovery",
 		},
 		"recovered": {
-			"as Kueue says it",
-			said(reserved, admitted, on,
+			"as Kueue reports it",
+			written(reserved, admitted, on,
 				cond(kueuev1beta2.WorkloadPodsReady, metav1.ConditionFalse, "WaitForRecovery", "x")),
 			running, "status kueue-job-controller-PodsReady: PodsReady=True Recovered",
 		},
 		"evicted with pods": {
-			"their quota is in use", said(reserved, admitted, on, preempted, ready), unready, "",
+			"their quota is in use", written(reserved, admitted, on, preempted, ready), unready, "",
 		},
 		"evicted without pods": {
-			"before anything that is optional", said(reserved, admitted, on, preempted, ready),
+			"before anything that is optional", written(reserved, admitted, on, preempted, ready),
 			scheduler.GangStatus{Now: now}, "status kueue-admission: QuotaReserved=False Pending",
 		},
 		"handed back, ready before": {
-			"the next start has the whole time again", said(preempted, noQuota, ready),
+			"the next start has the full time again", written(preempted, noQuota, ready),
 			scheduler.GangStatus{Now: now},
 			"status kueue-job-controller-PodsReady: PodsReady=False WaitForStart",
 		},
 		"over": {
-			"its quota is given back for good", said(reserved, admitted, on), over,
+			"its quota is released for good", written(reserved, admitted, on), over,
 			"status kueue-admission: Finished=True Failed",
 		},
 		"finished": {
-			"Kueue keeps it, we do not hold it",
-			said(cond(kueuev1beta2.WorkloadFinished, metav1.ConditionTrue, "Failed", "x")), over, "let go",
+			"Kueue keeps it, the operator does not",
+			written(cond(kueuev1beta2.WorkloadFinished, metav1.ConditionTrue, "Failed", "x")), over, "let go",
 		},
 		"finished by others with pods": {
-			"they still run", said(cond(kueuev1beta2.WorkloadFinished, metav1.ConditionTrue, "Failed", "x")),
+			"they still run", written(cond(kueuev1beta2.WorkloadFinished, metav1.ConditionTrue, "Failed", "x")),
 			unready, "",
 		},
 		"deleted with pods": {
-			"they hold its quota", said(deleted, reserved, admitted, on), running, "",
+			"they hold its quota", written(deleted, reserved, admitted, on), running, "",
 		},
 		"deleted": {
-			"nothing holds it any more", said(deleted, reserved, admitted, on),
+			"nothing holds it any more", written(deleted, reserved, admitted, on),
 			scheduler.GangStatus{Now: now}, "let go",
 		},
 		"job gone, with pods": {
-			"they hold its quota", said(reserved, admitted, on), withPods(gone), "",
+			"they hold its quota", written(reserved, admitted, on), withPods(gone), "",
 		},
 		"job gone": {
-			"Kueue never frees what has an owner reference", said(reserved, admitted, on), gone,
+			"Kueue never frees a Workload with an owner reference", written(reserved, admitted, on), gone,
 			"status kueue-admission: Finished=True OwnerNotFound",
 		},
 		"job gone, being deleted": {
-			"nobody reads a condition of it", said(deleted, reserved, admitted, on), gone, "let go",
+			"its conditions are never read", written(deleted, reserved, admitted, on), gone, "let go",
 		},
 		"a gang in restart": {
-			"it keeps its quota, and Kueue its recovery timeout", said(reserved, admitted, on, ready),
+			"it keeps its quota, and Kueue its recovery timeout", written(reserved, admitted, on, ready),
 			scheduler.GangStatus{Now: now},
 			"status kueue-job-controller-PodsReady: PodsReady=False WaitForRecovery",
 		},
-		"a gang in restart, told": {
-			"the backoff hands nothing back",
-			said(reserved, admitted, on,
+		"a gang in restart, reported": {
+			"the backoff releases nothing",
+			written(reserved, admitted, on,
 				cond(kueuev1beta2.WorkloadPodsReady, metav1.ConditionFalse, "WaitForRecovery", "x")),
 			scheduler.GangStatus{Now: now}, "",
 		},
 		"preempted in restart": {
 			"no pod is left that could hold the quota",
-			said(reserved, admitted, on, preempted,
+			written(reserved, admitted, on, preempted,
 				cond(kueuev1beta2.WorkloadPodsReady, metav1.ConditionFalse, "WaitForRecovery", "x")),
 			scheduler.GangStatus{Now: now}, "status kueue-admission: QuotaReserved=False Pending",
 		},
-		"let in on nodes that the pods rule out": {
-			"nobody can start it, and others want its quota", said(reserved, admitted, on, contradicted),
+		"admitted on nodes that the pods exclude": {
+			"it can never start, and would hold quota", written(reserved, admitted, on, contradicted),
 			scheduler.GangStatus{Now: now}, "status kueue-admission: Finished=True FailedToStart",
 		},
 		"contradicted while it runs": {
-			"what runs goes on", said(reserved, admitted, on, ready, contradicted), running, "",
+			"running pods continue", written(reserved, admitted, on, ready, contradicted), running, "",
 		},
 		"contradicted and evicted": {
-			"it may be let in elsewhere", said(reserved, admitted, on, preempted, contradicted),
+			"it may be admitted elsewhere", written(reserved, admitted, on, preempted, contradicted),
 			scheduler.GangStatus{Now: now}, "status kueue-admission: QuotaReserved=False Pending",
 		},
 		"failed to start": {
-			"Kueue keeps it, we do not hold it",
-			said(cond(kueuev1beta2.WorkloadFinished, metav1.ConditionTrue, "FailedToStart", "x")),
+			"Kueue keeps it, the operator does not",
+			written(cond(kueuev1beta2.WorkloadFinished, metav1.ConditionTrue, "FailedToStart", "x")),
 			scheduler.GangStatus{Now: now}, "let go",
 		},
 		"some ranks ended for good": {
-			"no restart follows", said(reserved, admitted, on, ready),
+			"no restart follows", written(reserved, admitted, on, ready),
 			scheduler.GangStatus{
 				PodsLeft: 3, Running: true, Ready: true, Over: true, Ended: map[string]int32{"Worker": 1},
 				Now: now,
@@ -240,23 +241,23 @@ func TestSyncStatus(t *testing.T) {
 			"status kueue-reclaimable-pods: worker 1",
 		},
 		"some ranks ended, not over": {
-			"a restart may follow, and then the number could not fall again",
-			said(reserved, admitted, on, ready),
+			"a restart may follow, and the number can never decrease",
+			written(reserved, admitted, on, ready),
 			scheduler.GangStatus{
 				PodsLeft: 3, Running: true, Ready: true, Ended: map[string]int32{"Worker": 1}, Now: now,
 			},
 			"",
 		},
-		"fewer ended than was told": {
-			"the number may not fall", said(reserved, admitted, on, ready, reclaimed(2)),
+		"fewer ended than reported": {
+			"the number must not decrease", written(reserved, admitted, on, ready, reclaimed(2)),
 			scheduler.GangStatus{
 				PodsLeft: 3, Running: true, Ready: true, Over: true, Ended: map[string]int32{"Worker": 1},
 				Now: now,
 			},
 			"",
 		},
-		"let in in part, some ended": {
-			"Kueue counts from the full size", said(reserved, admitted, admission("h100", 2), ready),
+		"admitted in part, some ended": {
+			"Kueue counts from the full size", written(reserved, admitted, admission("h100", 2), ready),
 			scheduler.GangStatus{
 				PodsLeft: 1, Running: true, Ready: true, Over: true, Ended: map[string]int32{"Worker": 3},
 				Now: now,
@@ -272,7 +273,7 @@ func TestSyncStatus(t *testing.T) {
 				t.Fatal(err)
 			}
 			objs[0].SetResourceVersion("7")
-			for _, write := range tc.said {
+			for _, write := range tc.written {
 				write(objs[0].(*kueuev1beta2.Workload), 1)
 			}
 			if got := describe(b.SyncStatus(g, tc.status, append(objs, g.ClusterObjects...))); got != tc.want {
@@ -282,7 +283,7 @@ func TestSyncStatus(t *testing.T) {
 	}
 }
 
-// contradicted: a check sends the workers to nodes that their own node selector rules out.
+// contradicted: a check sets a node selector for the workers that contradicts their own.
 func contradicted(wl *kueuev1beta2.Workload, _ int) {
 	wl.Status.AdmissionChecks = []kueuev1beta2.AdmissionCheckState{{
 		Name: "provision", State: kueuev1beta2.CheckStateReady,
@@ -292,7 +293,9 @@ func contradicted(wl *kueuev1beta2.Workload, _ int) {
 	}}
 }
 
-func said(all ...func(*kueuev1beta2.Workload, int)) []func(*kueuev1beta2.Workload, int) { return all }
+func written(all ...func(*kueuev1beta2.Workload, int)) []func(*kueuev1beta2.Workload, int) {
+	return all
+}
 
 func reclaimed(n int32) func(*kueuev1beta2.Workload, int) {
 	return func(wl *kueuev1beta2.Workload, _ int) {
@@ -318,7 +321,7 @@ func describe(writes []scheduler.Write) string {
 		return head + fmt.Sprintf("%s %d", wl.Status.ReclaimablePods[0].Name,
 			wl.Status.ReclaimablePods[0].Count)
 	}
-	// The one that the write is about: what is carried on was written before.
+	// Other conditions are included in the apply, but were written before.
 	for _, c := range wl.Status.Conditions {
 		if c.LastTransitionTime.Equal(&now) &&
 			c.Type != kueuev1beta2.WorkloadAdmitted && c.Type != kueuev1beta2.WorkloadRequeued {

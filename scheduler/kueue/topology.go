@@ -9,7 +9,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// topologyAnnotations are those of a role's pods that become its topology request.
+// topologyAnnotations are the pod annotations that form a role's topology request.
 var topologyAnnotations = []string{
 	kueuev1beta2.PodSetRequiredTopologyAnnotation,
 	kueuev1beta2.PodSetPreferredTopologyAnnotation,
@@ -20,9 +20,9 @@ var topologyAnnotations = []string{
 	kueuev1beta2.PodSetGroupName,
 }
 
-// topologyOf returns the topology annotations of a role: those of its pods, else the job's own. A job in the
-// simple form has no pod template to annotate. Of a job with several roles the job's own would not say which
-// role they mean, and Validate refuses them.
+// topologyOf returns the topology annotations of a role: those of its pods, else the job's own, since a job
+// in the simple form has no pod template. In a job with several roles the job's own would be ambiguous, so
+// Validate refuses them.
 func topologyOf(g scheduler.Gang, r scheduler.Role) map[string]string {
 	if r.Template != nil {
 		if found := topologyIn(r.Template.Annotations); len(found) > 0 {
@@ -62,7 +62,7 @@ func topologyRequest(annotations map[string]string) *kueuev1beta2.PodSetTopology
 	}
 	if layers, ok := annotations[kueuev1beta2.PodSetSliceRequiredTopologyConstraintsAnnotation]; ok {
 		var constraints []kueuev1beta2.PodsetSliceRequiredTopologyConstraint
-		if json.Unmarshal([]byte(layers), &constraints) == nil { // Validate refuses anything else
+		if json.Unmarshal([]byte(layers), &constraints) == nil { // Validate refuses other values
 			request.PodsetSliceRequiredTopologyConstraints = constraints
 		}
 	} else if slice, ok := annotations[kueuev1beta2.PodSetSliceRequiredTopologyAnnotation]; ok {

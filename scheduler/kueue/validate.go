@@ -13,8 +13,8 @@ import (
 // maxPodSets is the limit of a Workload's CRD.
 const maxPodSets = 18
 
-// Validate implements scheduler.Backend. Whether the queue, its flavors and the priority class exist is not
-// known here.
+// Validate implements scheduler.Backend. It cannot check whether the queue, its flavors and the priority
+// class exist.
 func (b Backend) Validate(g scheduler.Gang) field.ErrorList {
 	var errs field.ErrorList
 	if g.Queue != "" || !b.manageAll {
@@ -42,19 +42,19 @@ func withoutMinResources(g scheduler.Gang) scheduler.Gang {
 	return g
 }
 
-// validateQueue demands the queue as a label of the job too. Otherwise Kueue's pod integration, which is on
-// by default, takes each rank for a job of its own wherever the namespace has a LocalQueue "default" or
-// manageJobsWithoutQueueName is set: it gates the pods and charges them to a quota a second time. It ignores
-// only pods whose owner has the label and is of a kind in integrations.externalFrameworks
+// validateQueue requires the queue as a label of the job too. Otherwise Kueue's pod integration, on by
+// default, treats each rank as a job of its own if the namespace has a LocalQueue "default" or
+// manageJobsWithoutQueueName is set. It then gates the pods and charges them to a quota a second time. It
+// ignores only pods whose owner has the label and is of a kind in integrations.externalFrameworks
 // (pkg/controller/jobs/pod/pod_webhook.go, Default; jobframework, FindAncestorJobManagedByKueue). The
-// operator cannot see which of these apply to a cluster.
+// operator cannot see which of these apply.
 func validateQueue(g scheduler.Gang) field.ErrorList {
 	path := field.NewPath("metadata", "labels").Key(QueueLabel)
 	label := g.JobLabels[QueueLabel]
 	switch {
 	case g.Queue == "":
 		return field.ErrorList{field.Required(field.NewPath(scheduler.PathQueue), fmt.Sprintf(
-			"Kueue lets in through a LocalQueue only: set the job's label %s to one that `kubectl get "+
+			"Kueue admits jobs only through a LocalQueue: set the job's label %s to one that `kubectl get "+
 				"localqueues.kueue.x-k8s.io` lists, or use another scheduler", QueueLabel))}
 	case len(validation.IsDNS1123Subdomain(g.Queue)) > 0 || len(validation.IsValidLabelValue(g.Queue)) > 0:
 		return field.ErrorList{field.Invalid(field.NewPath(scheduler.PathQueue), g.Queue,
@@ -62,8 +62,8 @@ func validateQueue(g scheduler.Gang) field.ErrorList {
 				"localqueues.kueue.x-k8s.io` lists")}
 	case label != g.Queue:
 		return field.ErrorList{field.Invalid(path, label, fmt.Sprintf(
-			"Kueue knows a job's queue by this label, and without it takes each rank for a job of its "+
-				"own: set it to %q, beside or instead of schedulingPolicy.queue", g.Queue))}
+			"Kueue reads a job's queue from this label, and without it treats each rank as a job of its "+
+				"own: set it to %q, with or instead of schedulingPolicy.queue", g.Queue))}
 	}
 	return nil
 }
@@ -84,19 +84,19 @@ func validateMinimum(g scheduler.Gang) field.ErrorList {
 		short = append(short, r.Name)
 		if r.MinAvailable < 1 {
 			return field.ErrorList{field.Invalid(path, g.MinAvailable, fmt.Sprintf(
-				"Kueue lets in no gang without any %s: set it to %d (all ranks), or use scheduler "+
+				"Kueue admits no gang without any %s: set it to %d (all ranks), or use scheduler "+
 					"volcano", r.Name, g.Ranks()))}
 		}
 	}
 	if len(short) > 1 {
 		return field.ErrorList{field.Invalid(path, g.MinAvailable, fmt.Sprintf(
-			"Kueue lets in fewer ranks of one role only, and this leaves out some of %s: set it to %d "+
+			"Kueue can leave out ranks of one role only, and this leaves out some of %s: set it to %d "+
 				"(all ranks), or use scheduler volcano",
 			strings.Join(short, " and "), g.Ranks()))}
 	}
 	if sets > maxPodSets {
 		return field.ErrorList{field.Forbidden(field.NewPath("spec", "replicaSpecs"), fmt.Sprintf(
-			"Kueue knows at most %d roles of a job and these are %d: use fewer", maxPodSets, sets))}
+			"Kueue supports at most %d roles of a job and these are %d: use fewer", maxPodSets, sets))}
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler/kueue"
 )
 
-// The contract cannot cover what Prepare adds and what is part of templates.
+// TestRefuses covers what Prepare adds and what is part of templates, which the contract cannot cover.
 func TestRefuses(t *testing.T) {
 	annotation := func(key, value string) func(*scheduler.Gang) {
 		return func(g *scheduler.Gang) { g.Roles[0].Template.Annotations[key] = value }
@@ -26,7 +26,7 @@ func TestRefuses(t *testing.T) {
 		path   string
 	}{
 		"no queue": {
-			"Kueue lets in through a queue only", func(g *scheduler.Gang) { g.Queue, g.JobLabels = "", nil },
+			"Kueue admits jobs only through a queue", func(g *scheduler.Gang) { g.Queue, g.JobLabels = "", nil },
 			scheduler.PathQueue,
 		},
 		"no label": {
@@ -78,7 +78,7 @@ func TestRefuses(t *testing.T) {
 			"it would be ignored", annotation(kueuev1beta2.PodSetGroupName, "all"), in(kueuev1beta2.PodSetGroupName),
 		},
 		"a topology for one of several roles": {
-			"nobody knows which", func(g *scheduler.Gang) {
+			"the role is ambiguous", func(g *scheduler.Gang) {
 				g.Roles = append(g.Roles, scheduler.Role{Name: "Evaluator", Replicas: 1, MinAvailable: 1})
 				g.MinAvailable++
 				onJob(kueuev1beta2.PodSetRequiredTopologyAnnotation, "rack")(g)

@@ -30,14 +30,13 @@ func validateTopology(g scheduler.Gang) field.ErrorList {
 	return validateGroups(g)
 }
 
-// templatePath is where the annotations of a role's pods stand. The simple form has no template, so its role
-// carries none of its own.
+// templatePath returns the path of a role's pod annotations. The simple form has no template.
 func templatePath(r scheduler.Role) *field.Path {
 	return field.NewPath("spec", "replicaSpecs").Key(r.Name).Child("template", "metadata", "annotations")
 }
 
-// validateGroups refuses groups of roles that Kueue does not place together: it takes two roles, one of which
-// has one rank, with one request.
+// validateGroups refuses groups of roles that Kueue does not place together. Kueue requires two roles with
+// the same request, and one of them must have one rank.
 func validateGroups(g scheduler.Gang) field.ErrorList {
 	const key = kueuev1beta2.PodSetGroupName
 	groups := map[string][]scheduler.Role{}
@@ -66,7 +65,7 @@ func validateGroups(g scheduler.Gang) field.ErrorList {
 	return errs
 }
 
-// validateJobTopology refuses topology annotations of the job that would not reach its one role.
+// validateJobTopology refuses topology annotations of a job with several roles.
 func validateJobTopology(g scheduler.Gang) field.ErrorList {
 	path := field.NewPath("metadata", "annotations")
 	all := topologyIn(g.JobAnnotations)
@@ -104,7 +103,7 @@ func validateTopologyOf(
 		}
 	}
 	if len(asked) > 1 {
-		return refuse(asked[1], fmt.Sprintf("says another thing than %s: remove one of them", asked[0]))
+		return refuse(asked[1], fmt.Sprintf("contradicts %s: remove one of them", asked[0]))
 	}
 	if v, set := all[kueuev1beta2.PodSetUnconstrainedTopologyAnnotation]; set {
 		if _, err := strconv.ParseBool(v); err != nil {
@@ -124,7 +123,7 @@ func validateTopologyOf(
 	return append(validateGroupName(all, refuse), validateSlices(all, replicas, refuse)...)
 }
 
-// validateGroupName refuses a group of roles, which Kueue places together, that it would ignore.
+// validateGroupName refuses a group of roles that Kueue would ignore.
 func validateGroupName(all map[string]string, refuse func(key, why string) field.ErrorList) field.ErrorList {
 	const key = kueuev1beta2.PodSetGroupName
 	name, set := all[key]
@@ -176,7 +175,7 @@ func validateSlices(
 				replicas))
 		}
 		if hasSlice {
-			return refuse(layers, fmt.Sprintf("says another thing than %s: remove one of them", slice))
+			return refuse(layers, fmt.Sprintf("contradicts %s: remove one of them", slice))
 		}
 	}
 	return nil

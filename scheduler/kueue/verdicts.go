@@ -11,7 +11,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// Reasons for which Kueue has no word, or that this package compares with.
+// Reasons that Kueue does not have, or that this package compares with.
 const (
 	// ReasonDeactivated: spec.active is false, and only a person sets it to true again.
 	ReasonDeactivated = kueuev1beta2.WorkloadDeactivated
@@ -22,7 +22,7 @@ const (
 	// ReasonPlacementConflict: what flavors and checks add to the pods contradicts their template or each
 	// other. The Workload of a gang without pods is then finished (FailedToStart).
 	ReasonPlacementConflict = "PlacementConflict"
-	// ReasonWorkloadFinished: somebody declared the Workload finished although the job is not.
+	// ReasonWorkloadFinished: Kueue or a user declared the Workload finished although the job is not.
 	ReasonWorkloadFinished = "WorkloadFinished"
 	// ReasonWorkloadGone: pods run without a Workload that stands for them.
 	ReasonWorkloadGone = "WorkloadGone"
@@ -45,7 +45,7 @@ func waitingVerdict(g scheduler.Gang, wl *kueuev1beta2.Workload) scheduler.Verdi
 	}
 	e := conditionOf(wl, kueuev1beta2.WorkloadEvicted)
 	if e != nil && isTrue(wl, kueuev1beta2.WorkloadEvicted) && c.Message == e.Message {
-		// Kueue has said nothing new since handBackWrite returned the quota with the message of the eviction.
+		// Kueue has judged nothing since handBackWrite returned the quota with the message of the eviction.
 		return evictedVerdict(g, wl)
 	}
 	if gate, _ := gateOf(wl); gate == scheduler.GateBlocks {
@@ -70,14 +70,14 @@ func waitingVerdict(g scheduler.Gang, wl *kueuev1beta2.Workload) scheduler.Verdi
 func gatedVerdict() scheduler.Verdict {
 	return scheduler.Verdict{
 		Judged: true, Reason: scheduler.ReasonQuotaExceeded,
-		Message: "others hold the quota, and Kueue would preempt them; it waits until the operator has found " +
-			"out whose end costs least",
-		NextStep: "wait: status.scheduling.preemption says who is to make room",
+		Message: "others hold the quota, and Kueue would preempt them; the gate stays closed until the operator " +
+			"has chosen the cheapest victims",
+		NextStep: "wait: status.scheduling.preemption lists the gangs that must yield",
 	}
 }
 
-// checksPendingVerdict returns the verdict on a Workload that has quota but is not admitted: what every open
-// admission check says, ordered by name.
+// checksPendingVerdict returns the verdict on a Workload that has quota but is not admitted: the state and
+// message of every open admission check, ordered by name.
 func checksPendingVerdict(g scheduler.Gang, wl *kueuev1beta2.Workload) scheduler.Verdict {
 	var open []kueuev1beta2.AdmissionCheckState
 	for _, check := range wl.Status.AdmissionChecks {
@@ -159,22 +159,23 @@ func finishedVerdict(g scheduler.Gang, wl *kueuev1beta2.Workload) scheduler.Verd
 		Message: oneLine(fmt.Sprintf("the gang's Workload is declared finished (%s: %s), so it holds no "+
 			"quota",
 			c.Reason, c.Message)),
-		NextStep: anewStep(g, wl),
+		NextStep: requeueStep(g, wl),
 	}
 }
 
-// failedVerdict returns the verdict on a gang that cannot start where Kueue let it in. It is the same before
-// and after SyncStatus has finished the Workload, which it does before the job's status is written.
+// failedVerdict returns the verdict on a gang that cannot start with its placement. It is the same before and
+// after SyncStatus finishes the Workload, which happens before the job's status is written.
 func failedVerdict(g scheduler.Gang, wl *kueuev1beta2.Workload, why string) scheduler.Verdict {
 	return scheduler.Verdict{
 		Judged: true, Reason: ReasonPlacementConflict,
-		Message:  why + "; its Workload is finished (FailedToStart) and holds no quota",
-		NextStep: conflictStep + "; a changed job queues anew by itself; after any other change " + anewStep(g, wl),
+		Message: why + "; its Workload is finished (FailedToStart) and holds no quota",
+		NextStep: conflictStep + "; a changed job is queued again by itself; after any other change " +
+			requeueStep(g, wl),
 	}
 }
 
-func anewStep(g scheduler.Gang, wl *kueuev1beta2.Workload) string {
-	return fmt.Sprintf("kubectl delete workloads.kueue.x-k8s.io %s -n %s: the gang then queues anew",
+func requeueStep(g scheduler.Gang, wl *kueuev1beta2.Workload) string {
+	return fmt.Sprintf("kubectl delete workloads.kueue.x-k8s.io %s -n %s: the gang is then queued again",
 		wl.Name, g.Namespace)
 }
 
@@ -185,7 +186,7 @@ func waitingStep(g scheduler.Gang, wl *kueuev1beta2.Workload, reason string) str
 		kueuev1beta2.WorkloadQuotaReservedReasonSuspended:
 		return queueStep(g)
 	case kueuev1beta2.WorkloadAdmissionGated:
-		return fmt.Sprintf("it is let in once the job's annotation %s is removed", gatedByAnnotation)
+		return fmt.Sprintf("Kueue admits it once the job's annotation %s is removed", gatedByAnnotation)
 	case kueuev1beta2.WorkloadDeactivated:
 		return activateStep(wl)
 	}

@@ -9,8 +9,8 @@ import (
 
 var _ scheduler.Waker = Backend{}
 
-// NeedsWake implements scheduler.Waker. Kueue itself watches all that matters to it. A binder may rest
-// although a gang fits that Kueue has admitted; only then does the gang have pods.
+// NeedsWake implements scheduler.Waker. Kueue watches all that matters to it. A binder may rest although a
+// gang fits that Kueue has admitted; the gang then has pods.
 func (b Backend) NeedsWake(g scheduler.Gang, objs []client.Object, s scheduler.ClusterState) (string, bool) {
 	waker := scheduler.Of(b.binder).Waker
 	if waker == nil || !g.HasPods || g.Dispatched {

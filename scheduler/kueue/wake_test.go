@@ -10,7 +10,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler/schedulertest"
 )
 
-// A binder may rest although a gang fits that Kueue has admitted, as it does for any other gang.
+// TestNeedsWake: a binder may rest although a gang fits that Kueue has admitted.
 func TestNeedsWake(t *testing.T) {
 	coscheduler := coscheduling.New(coscheduling.Options{})
 	for name, tc := range map[string]struct {
@@ -34,7 +34,7 @@ func TestNeedsWake(t *testing.T) {
 				tc.edit(&g)
 			}
 			if why, got := b.NeedsWake(g, nil, scheduler.ClusterState{}); got != tc.want {
-				t.Errorf("needs to be woken: %t, %s", got, why)
+				t.Errorf("needs wake: %t, %s", got, why)
 			}
 			if by := b.WokenBy(); tc.want && by != coscheduler.Kinds()[0] {
 				t.Errorf("woken by %s, which the binder does not watch", by)

@@ -58,8 +58,8 @@ func workloadMeta(g scheduler.Gang) metav1.ObjectMeta {
 		meta.Labels = map[string]string{}
 	}
 	meta.Labels[jobUIDLabel] = string(g.Owner.UID)
-	// Without the finalizer a deleted Workload is gone at once, and its quota is given away while the pods
-	// still run.
+	// Without the finalizer a deleted Workload disappears immediately, and Kueue assigns its quota to others
+	// while the pods still run.
 	meta.Finalizers = []string{kueuev1beta2.ResourceInUseFinalizerName}
 	return meta
 }
@@ -67,9 +67,9 @@ func workloadMeta(g scheduler.Gang) metav1.ObjectMeta {
 // WorkloadName returns the name of the gang's Workload: of the current one, else of a new one.
 func WorkloadName(g scheduler.Gang) string { return nameOf(g, g.Existing) }
 
-// nameOf returns the name of the current Workload among those that exist, else that of a new one: the job's
-// name, cut so that the result fits into a DNS label, and a hash over what it is made from. A Workload that
-// must go may have that name although it was changed since, so each try has another hash.
+// nameOf returns the name of the current Workload among the existing ones, else that of a new one: the job's
+// name, cut so that the result fits into a DNS label, and a hash of its content. A Workload that must be
+// deleted may have that name although it was changed since, so each try has another hash.
 func nameOf(g scheduler.Gang, objs []client.Object) string {
 	if name := prebuiltName(g); name != "" {
 		return name
@@ -188,8 +188,8 @@ func quotaContainers(all []corev1.Container, filter func(corev1.Container) bool)
 	return kept
 }
 
-// requestsAnything reports whether a container requests anything. An init container that does not, such as
-// the operator's own, never decides what a pod requests.
+// requestsAnything reports whether a container has requests. An init container without requests, such as the
+// operator's own, never affects what a pod requests.
 func requestsAnything(c corev1.Container) bool {
 	return len(c.Resources.Requests)+len(c.Resources.Limits)+len(c.Resources.Claims) > 0
 }

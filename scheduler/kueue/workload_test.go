@@ -13,7 +13,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler/schedulertest"
 )
 
-// The name contains what may not change while quota is reserved, and nothing else.
+// TestNameChangesWithWhatMayNotChange: the name depends on what must not change while quota is reserved, and
+// on nothing else.
 func TestNameChangesWithWhatMayNotChange(t *testing.T) {
 	base := kueue.WorkloadName(gang())
 	for name, tc := range map[string]struct {
@@ -50,7 +51,7 @@ func TestNameChangesWithWhatMayNotChange(t *testing.T) {
 		}))
 	}
 	if named("production") == base || named("production") != named("experiment") {
-		t.Error("that a job has a WorkloadPriorityClass may not change, which one may")
+		t.Error("only the name of the WorkloadPriorityClass may change, not whether there is one")
 	}
 }
 
@@ -88,6 +89,6 @@ func TestPriority(t *testing.T) {
 		g.PriorityClass = "unknown"
 	}))
 	if err == nil || !strings.Contains(err.Error(), `PriorityClass "unknown"`) {
-		t.Errorf("got error %v: it would queue at another priority than the user asked for", err)
+		t.Errorf("got error %v: it would be queued at another priority than the user's", err)
 	}
 }

@@ -34,14 +34,15 @@ func (Backend) Name() string { return Name }
 
 // Traits implements scheduler.Backend. No gang is judged before its pods exist.
 //
-// PreemptsGangs: the disruption mode of the groups is All. kube-scheduler counts on being alone in this
-// (framework/preemption/executor.go, prepareCandidateAsync): it deletes its last victim by name, after all
-// the others. If that rank did not exist any more, kube-scheduler would delete the rank of the next attempt,
-// which has the same name. The end of a victim that held a node also wakes the preemptor. Without it, the
-// preemptor would be tried again only after podMaxInUnschedulablePodsDuration, five minutes.
+// PreemptsGangs: the disruption mode of the groups is All. kube-scheduler assumes that no other program
+// deletes the ranks (framework/preemption/executor.go, prepareCandidateAsync): it deletes its last victim by
+// name, after all the others. If that rank no longer existed, kube-scheduler would delete the rank of the
+// next attempt, which has the same name. The end of a victim that held a node also wakes the preemptor.
+// Otherwise the scheduler would retry the preemptor only after podMaxInUnschedulablePodsDuration, five
+// minutes.
 //
-// WaitingClasses: the policy Never of any pod keeps kube-scheduler from preempting for its gang. Where the
-// gate PodGroupPreemptionPolicy is on, the policy of the group does (framework/preemption/types.go,
+// WaitingClasses: the policy Never of any pod keeps kube-scheduler from preempting for its gang. With the
+// gate PodGroupPreemptionPolicy, the policy of the group decides (framework/preemption/types.go,
 // resolvePreemptionPolicy). So the group and its pods have the waiting class, and the group has its policy
 // (see preemptionPolicy).
 func (Backend) Traits() scheduler.Traits {

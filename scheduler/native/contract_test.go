@@ -80,14 +80,15 @@ var (
 		Type: schedulingv1beta1.PodGroupInitiallyScheduled, Status: metav1.ConditionFalse,
 		Reason: schedulingv1beta1.PodGroupReasonUnschedulable,
 	}
-	// otherPriority is what Kubernetes 1.37.1 wrote about a gang whose class was made the default in between.
+	// otherPriority is the condition of Kubernetes 1.37.1 on a gang whose class was made the default in
+	// between.
 	otherPriority = metav1.Condition{
 		Type: schedulingv1beta1.PodGroupInitiallyScheduled, Status: metav1.ConditionFalse,
 		Reason: schedulingv1beta1.PodGroupReasonSchedulerError,
 		Message: "all pods in a single pod group should have the same priority as the pod group's priority, " +
 			"got 0 and 100",
 	}
-	// pluginFails is what it wrote about a gang whose volume claim is missing.
+	// pluginFails is its condition on a gang whose volume claim is missing.
 	pluginFails = metav1.Condition{
 		Type: schedulingv1beta1.PodGroupInitiallyScheduled, Status: metav1.ConditionFalse,
 		Reason:  schedulingv1beta1.PodGroupReasonSchedulerError,

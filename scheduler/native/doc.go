@@ -4,20 +4,19 @@
 //
 // The cluster needs --runtime-config=scheduling.k8s.io/v1beta1=true on the API server and the feature gate
 // GenericWorkload on the API server, the controller manager (it removes the groups' finalizer) and the
-// scheduler. Kubernetes 1.36 has v1alpha2 instead, which 1.37 no longer knows; this package does not speak
-// it.
+// scheduler. Kubernetes 1.36 has v1alpha2 instead, which 1.37 has removed; this package does not support it.
 //
-// Each attempt has a group of its own: of the group's spec only minCount can change, and its condition
+// Each attempt has a group of its own: in the group's spec only minCount can change, and its condition
 // PodGroupInitiallyScheduled never returns from True to False (schedule_one_podgroup.go,
 // updatePodGroupCondition).
 //
 // kube-scheduler judges pods, not groups: no pod enters its queue until minCount of them exist
-// (plugins/gangscheduling, PreEnqueue). The verdict is therefore always Go, and silence about a gang without
-// pods means nothing. The one exception is a group that is being deleted, which no pod may join.
+// (plugins/gangscheduling, PreEnqueue). The verdict is therefore always Go, and a missing condition on a gang
+// without pods means nothing. The one exception is a group that is being deleted, which no pod may join.
 //
 // A preempted pod carries DisruptionTarget=True, reason PreemptionByScheduler
 // (framework/preemption/executor.go). The same condition is defined for groups, but nothing in v1.37.1 sets
-// it. A gang is preempted whole, and kube-scheduler ends all its ranks itself (see Backend.Traits).
+// it. kube-scheduler preempts a gang as a unit and deletes all its ranks itself (see Backend.Traits).
 //
 // What the dialect cannot do, and what the operator does instead:
 //

@@ -6,7 +6,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// Join implements scheduler.Backend. All pods of a group must name the same scheduler
+// Join implements scheduler.Backend. All pods of a group must have the same scheduler name
 // (schedule_one_podgroup.go, frameworkForPodGroup).
 func (b Backend) Join(pod *corev1.Pod, g scheduler.Gang, _ scheduler.Verdict) {
 	group := GroupName(g)

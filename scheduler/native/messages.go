@@ -10,18 +10,18 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// differ begins what validatePodGroup says of a gang that differs from its group, or within itself, in what
-// must be the same. The one way there is a priority class, or the cluster's default class, that changed after
-// the group was made: only a group made anew mends it.
+// differ is how validatePodGroup's message begins when pods differ from their group, or among themselves. The
+// only cause is a priority class, or the cluster's default class, that changed after the group was created.
+// Only a new group helps.
 const differ = "all pods in a single pod group should have the same "
 
 func differs(c *metav1.Condition) bool {
 	return c.Reason == schedulingv1beta1.PodGroupReasonSchedulerError && strings.HasPrefix(c.Message, differ)
 }
 
-// reason returns that of the condition. An error of kube-scheduler is no cause where it is only how a plugin
-// fails over something that is missing: v1.37.1 says 'error in "DynamicResources" PodGroupPostFilter plugins:
-// not found' of ranks whose volume claim does not exist. Such a verdict yields to what the facts say.
+// reason returns the condition's reason. An error of kube-scheduler is no cause if it only reflects something
+// missing: v1.37.1 writes 'error in "DynamicResources" PodGroupPostFilter plugins: not found' on ranks whose
+// volume claim does not exist. Other explanations take precedence over such a verdict.
 func reason(c *metav1.Condition) string {
 	if c.Reason == schedulingv1beta1.PodGroupReasonSchedulerError && !differs(c) {
 		return scheduler.ReasonUnschedulable
@@ -29,7 +29,7 @@ func reason(c *metav1.Condition) string {
 	return c.Reason
 }
 
-// message returns what the condition says about the gang. For a gang that does not fit, kube-scheduler writes
+// message returns the condition's message about the gang. For a gang that does not fit, kube-scheduler writes
 // how many pods it could place, and why preemption would not help (schedule_one_podgroup.go,
 // submitPodGroupAlgorithmResult).
 func message(g scheduler.Gang, c *metav1.Condition) string {
@@ -46,7 +46,7 @@ func message(g scheduler.Gang, c *metav1.Condition) string {
 // nextStep of a gang that is not scheduled.
 func nextStep(g scheduler.Gang, c *metav1.Condition) string {
 	if differs(c) {
-		return fmt.Sprintf("a priority class changed after the group was made; make the gang anew: "+
+		return fmt.Sprintf("a priority class changed after the group was created; restart the gang: "+
 			"kubectl annotate trainingjob -n %s %s --overwrite mlplatform.example.com/restart=attempt-%d",
 			g.Namespace, g.Name, g.Attempt)
 	}

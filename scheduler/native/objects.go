@@ -14,7 +14,7 @@ import (
 // GroupName returns the job's name and the attempt's number: a group cannot be reused.
 func GroupName(g scheduler.Gang) string { return fmt.Sprintf("%s-%d", g.Name, g.Attempt) }
 
-// Objects implements scheduler.Backend. Of the group's spec only minCount can change within an attempt; a
+// Objects implements scheduler.Backend. In the group's spec only minCount can change within an attempt; a
 // group of another priority class must be deleted before it is applied again.
 func (Backend) Objects(g scheduler.Gang) ([]client.Object, error) {
 	return []client.Object{&schedulingv1beta1.PodGroup{
@@ -26,21 +26,20 @@ func (Backend) Objects(g scheduler.Gang) ([]client.Object, error) {
 			SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{
 				Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: g.MinAvailable},
 			},
-			// The default is single. A gang that loses one rank is lost, so it is disrupted as a whole or not at
-			// all.
+			// The default is single. A gang that loses one rank must restart, so it is disrupted as a unit.
 			DisruptionMode: &schedulingv1beta1.DisruptionMode{All: &schedulingv1beta1.AllDisruptionMode{}},
-			// A group whose pods have another priority than the group is never tried (schedule_one_podgroup.go,
-			// validatePodGroup), so both get the class.
+			// kube-scheduler never tries a group whose pods have another priority than the group
+			// (schedule_one_podgroup.go, validatePodGroup), so both get the class.
 			PriorityClassName: cmp.Or(g.WaitingClass, g.PriorityClass),
 			PreemptionPolicy:  preemptionPolicy(g),
 		},
 	}}, nil
 }
 
-// preemptionPolicy of a group that waits under a class of its own. Where the gate PodGroupPreemptionPolicy is
-// on, the API server first gives a group that names none the policy PreemptLowerPriority
-// (pkg/apis/scheduling/v1beta1/defaults.go), and then refuses it, since its class says Never
-// (plugin/pkg/admission/priority): it has to name what the class says. Where the gate is off that is dropped.
+// preemptionPolicy of a group with a waiting class. With the gate PodGroupPreemptionPolicy, the API server
+// gives a group without a policy the default PreemptLowerPriority (pkg/apis/scheduling/v1beta1/defaults.go),
+// and then refuses it, since its class has Never (plugin/pkg/admission/priority). So the group sets the
+// policy of its class. Without the gate the API server drops it.
 func preemptionPolicy(g scheduler.Gang) *schedulingv1beta1.PreemptionPolicy {
 	if g.WaitingClass == "" {
 		return nil
@@ -48,7 +47,7 @@ func preemptionPolicy(g scheduler.Gang) *schedulingv1beta1.PreemptionPolicy {
 	return new(schedulingv1beta1.PreemptNever)
 }
 
-// find returns the group of this attempt, or nil. Those of earlier attempts say nothing about it.
+// find returns the group of this attempt, or nil. Groups of earlier attempts do not count.
 func find(g scheduler.Gang, objs []client.Object) *schedulingv1beta1.PodGroup {
 	for _, o := range objs {
 		if pg, ok := o.(*schedulingv1beta1.PodGroup); ok && pg != nil && pg.Name == GroupName(g) {

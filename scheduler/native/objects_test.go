@@ -10,9 +10,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler/native"
 )
 
-// TestPreemptionPolicy: a group names the policy of its waiting class, without which an API server that has
-// the gate PodGroupPreemptionPolicy on refuses it, and no other: that is its own class's affair. Played with
-// the gate on and off on Kubernetes 1.37.1.
+// TestPreemptionPolicy: a group needs the policy of its waiting class, or an API server with the gate
+// PodGroupPreemptionPolicy refuses it. Without a waiting class it has no policy. Tested with the gate on and
+// off on Kubernetes 1.37.1.
 func TestPreemptionPolicy(t *testing.T) {
 	for waiting, want := range map[string]schedulingv1beta1.PreemptionPolicy{
 		"": "", "high-waits": schedulingv1beta1.PreemptNever,

@@ -20,7 +20,7 @@ func (Backend) Read(g scheduler.Gang, objs []client.Object) scheduler.Verdict {
 		// that joined it now would keep it, and the gang waiting for a new one, forever.
 		return scheduler.Verdict{
 			Admission: scheduler.Hold, Reason: scheduler.ReasonTerminating,
-			Message: "the gang's group is being deleted; it is made anew once it is gone",
+			Message: "the gang's group is being deleted; the operator then creates it again",
 		}
 	}
 	conditions := group.Status.Conditions

@@ -18,25 +18,25 @@ func TestRead(t *testing.T) {
 		"each rank lacks on the nodes"
 	deleted := metav1.NewTime(time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC))
 	cases := map[string]struct {
-		reason  string
-		hasPods bool
-		deleted *metav1.Time
-		said    []metav1.Condition
-		want    scheduler.Verdict
+		reason     string
+		hasPods    bool
+		deleted    *metav1.Time
+		conditions []metav1.Condition
+		want       scheduler.Verdict
 	}{
 		"no condition": {
 			reason: "pods must exist to be judged", want: scheduler.Verdict{Admission: scheduler.Go},
 		},
 		"unschedulable": {
 			reason: "kube-scheduler names no cause for a gang", hasPods: true,
-			said: []metav1.Condition{unschedulable},
+			conditions: []metav1.Condition{unschedulable},
 			want: scheduler.Verdict{
 				Admission: scheduler.Go, Judged: true, Reason: "Unschedulable",
 				Message: "the nodes have no room for 4 ranks at once", NextStep: events,
 			},
 		},
 		"unschedulable without victims": {
-			reason: "what preemption says is kept", hasPods: true, said: []metav1.Condition{noVictims},
+			reason: "the message about preemption is kept", hasPods: true, conditions: []metav1.Condition{noVictims},
 			want: scheduler.Verdict{
 				Admission: scheduler.Go, Judged: true, Reason: "Unschedulable",
 				Message:  "the nodes have no room for 4 ranks at once: " + noVictims.Message,
@@ -44,17 +44,17 @@ func TestRead(t *testing.T) {
 			},
 		},
 		"priorities differ": {
-			reason: "group and pods that differ in priority stay so until they are made anew", hasPods: true,
-			said: []metav1.Condition{otherPriority},
+			reason: "group and pods that differ in priority need a restart", hasPods: true,
+			conditions: []metav1.Condition{otherPriority},
 			want: scheduler.Verdict{
 				Admission: scheduler.Go, Judged: true, Reason: "SchedulerError",
 				Message: "kube-scheduler cannot try the gang: " + otherPriority.Message,
-				NextStep: "a priority class changed after the group was made; make the gang anew: kubectl " +
+				NextStep: "a priority class changed after the group was created; restart the gang: kubectl " +
 					"annotate trainingjob -n team-a bert --overwrite mlplatform.example.com/restart=attempt-1",
 			},
 		},
 		"a plugin fails": {
-			reason: "the facts may know why", hasPods: true, said: []metav1.Condition{pluginFails},
+			reason: "the facts may have the cause", hasPods: true, conditions: []metav1.Condition{pluginFails},
 			want: scheduler.Verdict{
 				Admission: scheduler.Go, Judged: true, Reason: "Unschedulable",
 				Message:  "kube-scheduler cannot try the gang: " + pluginFails.Message,
@@ -65,11 +65,11 @@ func TestRead(t *testing.T) {
 			reason: "a pod that joins it keeps it alive by its finalizer", deleted: &deleted,
 			want: scheduler.Verdict{
 				Admission: scheduler.Hold, Reason: "Terminating",
-				Message: "the gang's group is being deleted; it is made anew once it is gone",
+				Message: "the gang's group is being deleted; the operator then creates it again",
 			},
 		},
 		"deleted with pods": {
-			reason: "pods that exist are not held back by it", deleted: &deleted, hasPods: true,
+			reason: "existing pods are unaffected", deleted: &deleted, hasPods: true,
 			want: scheduler.Verdict{Admission: scheduler.Go},
 		},
 	}
@@ -82,7 +82,7 @@ func TestRead(t *testing.T) {
 				t.Fatal(err)
 			}
 			objs[0].SetDeletionTimestamp(tc.deleted)
-			objs[0].(*schedulingv1beta1.PodGroup).Status.Conditions = tc.said
+			objs[0].(*schedulingv1beta1.PodGroup).Status.Conditions = tc.conditions
 			if diff := cmp.Diff(tc.want, b.Read(g, objs)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}

@@ -18,7 +18,7 @@ import (
 )
 
 // model is the smallest backend that keeps every promise, in an invented dialect on ConfigMaps: data.min is
-// the minimum and data.said what the scheduler wrote. Each hook breaks one promise.
+// the minimum and data.state what the scheduler wrote. Each hook breaks one promise.
 type model struct {
 	kinds    func() []schema.GroupVersionKind
 	objects  func(scheduler.Gang, *corev1.ConfigMap)
@@ -78,7 +78,7 @@ func (m model) Read(g scheduler.Gang, objs []client.Object) scheduler.Verdict {
 			continue
 		}
 		switch {
-		case g.HasPods || group.Data["said"] == "come":
+		case g.HasPods || group.Data["state"] == "come":
 			v = scheduler.Verdict{Admission: scheduler.Go, Judged: true}
 		default:
 			v.Reason, v.Message = "Full", "the cluster is full"
@@ -116,9 +116,9 @@ func (m syncingModel) SyncStatus(
 }
 
 func dialect() schedulertest.Dialect {
-	says := func(said string, invites bool) schedulertest.GroupState {
-		return schedulertest.GroupState{Name: said, Invites: invites, Write: func(o client.Object, n int) {
-			o.(*corev1.ConfigMap).Data["said"] = said
+	leaves := func(state string, invites bool) schedulertest.GroupState {
+		return schedulertest.GroupState{Name: state, Invites: invites, Write: func(o client.Object, n int) {
+			o.(*corev1.ConfigMap).Data["state"] = state
 			o.(*corev1.ConfigMap).Data["session"] = fmt.Sprint(n)
 		}}
 	}
@@ -130,7 +130,7 @@ func dialect() schedulertest.Dialect {
 		},
 		GroupOf: func(p *corev1.Pod) string { return p.Annotations[groupAnnotation] },
 		GroupStates: []schedulertest.GroupState{
-			says("full", false), says("come", true), says("runs", false),
+			leaves("full", false), leaves("come", true), leaves("runs", false),
 		},
 		UnsupportedGangs: []schedulertest.UnsupportedGang{{Name: "queue", Path: scheduler.PathQueue, Change: func(
 			g *scheduler.Gang,
@@ -140,20 +140,20 @@ func dialect() schedulertest.Dialect {
 	}
 }
 
-func TestTheModelKeepsEveryPromise(t *testing.T) { schedulertest.Run(t, model{}, dialect()) }
+func TestModelKeepsEveryPromise(t *testing.T) { schedulertest.Run(t, model{}, dialect()) }
 
-func TestTheSyncingModelKeepsEveryPromise(t *testing.T) {
+func TestSyncingModelKeepsEveryPromise(t *testing.T) {
 	schedulertest.Run(t, syncingModel{}, dialect())
 }
 
-// Each backend breaks one promise, and the check of that promise, and no other, finds it.
+// Each backend breaks one promise, and only the check of that promise finds it.
 func TestEachCheckCanFail(t *testing.T) {
 	cases := map[schedulertest.Promise]struct {
 		reason string
 		broken scheduler.Backend
 	}{
 		schedulertest.DeclaredKinds: {
-			reason: "declares another kind than it makes",
+			reason: "creates a kind that it does not declare",
 			broken: model{kinds: func() []schema.GroupVersionKind {
 				return []schema.GroupVersionKind{{Version: "v1", Kind: "Secret"}}
 			}},
@@ -165,10 +165,10 @@ func TestEachCheckCanFail(t *testing.T) {
 			}},
 		},
 		schedulertest.Settles: {
-			reason: "takes the scheduler's word for its own",
+			reason: "copies what the scheduler wrote",
 			broken: model{objects: func(g scheduler.Gang, c *corev1.ConfigMap) {
 				for _, o := range g.Existing {
-					c.Data["seen"] = o.(*corev1.ConfigMap).Data["said"]
+					c.Data["seen"] = o.(*corev1.ConfigMap).Data["state"]
 				}
 			}},
 		},
@@ -177,11 +177,11 @@ func TestEachCheckCanFail(t *testing.T) {
 			broken: model{objects: func(g scheduler.Gang, c *corev1.ConfigMap) { c.Labels = g.Labels }},
 		},
 		schedulertest.Owned: {
-			reason: "forgets the owner",
+			reason: "sets no owner",
 			broken: model{objects: func(_ scheduler.Gang, c *corev1.ConfigMap) { c.OwnerReferences = nil }},
 		},
 		schedulertest.ShortNames: {
-			reason: "appends a word that the longest job name has no room for",
+			reason: "appends a suffix that is too long for the longest job name",
 			broken: model{
 				objects: func(_ scheduler.Gang, c *corev1.ConfigMap) { c.Name += "-gang-of-ranks" },
 				join: func(p *corev1.Pod, g scheduler.Gang) {
@@ -194,13 +194,13 @@ func TestEachCheckCanFail(t *testing.T) {
 			broken: model{objects: func(_ scheduler.Gang, c *corev1.ConfigMap) { c.ResourceVersion = "1" }},
 		},
 		schedulertest.WholeMinimum: {
-			reason: "demands all ranks whatever minAvailable says",
+			reason: "demands all ranks regardless of minAvailable",
 			broken: model{objects: func(g scheduler.Gang, c *corev1.ConfigMap) {
 				c.Data["min"] = fmt.Sprint(g.Ranks())
 			}},
 		},
 		schedulertest.Attempts: {
-			reason: "names its group by the attempt and says it does not",
+			reason: "names its group by the attempt without declaring it",
 			broken: model{
 				objects: func(g scheduler.Gang, c *corev1.ConfigMap) { c.Name = ofAttempt(g) },
 				join: func(p *corev1.Pod, g scheduler.Gang) {
@@ -216,13 +216,13 @@ func TestEachCheckCanFail(t *testing.T) {
 			}},
 		},
 		schedulertest.JoinModest: {
-			reason: "changes what the rank does when it fails",
+			reason: "changes the restart policy of the rank",
 			broken: model{join: func(p *corev1.Pod, _ scheduler.Gang) {
 				p.Spec.RestartPolicy = corev1.RestartPolicyAlways
 			}},
 		},
 		schedulertest.JoinsGroup: {
-			reason: "joins a group that nobody applies",
+			reason: "joins a group that is not applied",
 			broken: model{join: func(p *corev1.Pod, g scheduler.Gang) {
 				p.Annotations[groupAnnotation] = g.Name + "-group"
 			}},
@@ -234,7 +234,7 @@ func TestEachCheckCanFail(t *testing.T) {
 			}},
 		},
 		schedulertest.ReadsNothing: {
-			reason: "takes silence for admission",
+			reason: "admits a gang without a state",
 			broken: model{read: func(
 				_ scheduler.Gang, objs []client.Object, v scheduler.Verdict,
 			) scheduler.Verdict {
@@ -245,18 +245,18 @@ func TestEachCheckCanFail(t *testing.T) {
 			}},
 		},
 		schedulertest.ReadsLeftover: {
-			reason: "takes that the last attempt ran for leave to start the next",
+			reason: "admits the next attempt because the last one ran",
 			broken: model{read: func(
 				_ scheduler.Gang, objs []client.Object, v scheduler.Verdict,
 			) scheduler.Verdict {
-				if said(objs) == "runs" {
+				if stateOf(objs) == "runs" {
 					return scheduler.Verdict{Admission: scheduler.Go, Judged: true}
 				}
 				return v
 			}},
 		},
 		schedulertest.ReadsStrange: {
-			reason: "trusts that its objects have data",
+			reason: "assumes that its objects have data",
 			broken: model{read: func(
 				_ scheduler.Gang, objs []client.Object, v scheduler.Verdict,
 			) scheduler.Verdict {
@@ -280,7 +280,7 @@ func TestEachCheckCanFail(t *testing.T) {
 			}},
 		},
 		schedulertest.ReadsPlain: {
-			reason: "gives a sentence for a reason",
+			reason: "has a sentence as reason",
 			broken: model{read: func(
 				_ scheduler.Gang, _ []client.Object, v scheduler.Verdict,
 			) scheduler.Verdict {
@@ -291,7 +291,7 @@ func TestEachCheckCanFail(t *testing.T) {
 			}},
 		},
 		schedulertest.ValidateHelps: {
-			reason: "refuses without saying what to do",
+			reason: "refuses without a remedy",
 			broken: model{validate: func(g scheduler.Gang) field.ErrorList {
 				if g.Queue == "" {
 					return nil
@@ -302,22 +302,22 @@ func TestEachCheckCanFail(t *testing.T) {
 			}},
 		},
 		schedulertest.TraitsHold: {
-			reason: "waits under other classes, and leaves open which gangs it preempts",
+			reason: "waits under other classes, and does not define which gangs it preempts",
 			broken: model{traits: func() scheduler.Traits { return scheduler.Traits{WaitingClasses: true} }},
 		},
 		schedulertest.SyncsPurely: {
-			reason: "writes into what it was given",
+			reason: "changes its input",
 			broken: syncingModel{sync: func(objs []client.Object) []scheduler.Write {
 				for _, o := range objs {
 					if c, ok := o.(*corev1.ConfigMap); ok && len(c.Data) > 0 {
-						c.Data["told"] = "yes"
+						c.Data["written"] = "yes"
 					}
 				}
 				return nil
 			}},
 		},
 		schedulertest.SyncsWhatExists: {
-			reason: "tells a group that nobody has made",
+			reason: "writes to a group that does not exist",
 			broken: syncingModel{sync: func(objs []client.Object) []scheduler.Write {
 				return []scheduler.Write{
 					{
@@ -330,7 +330,7 @@ func TestEachCheckCanFail(t *testing.T) {
 			}},
 		},
 		schedulertest.ValidateAgrees: {
-			reason: "refuses everything, so that nothing is checked",
+			reason: "refuses everything, so that no check runs",
 			broken: model{validate: func(scheduler.Gang) field.ErrorList {
 				return field.ErrorList{
 					field.Forbidden(field.NewPath(scheduler.PathQueue), "use another scheduler"),
@@ -342,7 +342,7 @@ func TestEachCheckCanFail(t *testing.T) {
 		t.Run(string(p), func(t *testing.T) {
 			tc, ok := cases[p]
 			if !ok {
-				t.Fatal("no backend breaks this promise: nobody knows whether its check can fail")
+				t.Fatal("no backend breaks this promise: its check may be unable to fail")
 			}
 			broken := map[schedulertest.Promise]bool{}
 			for _, v := range schedulertest.Verify(tc.broken, dialect()) {
@@ -364,9 +364,9 @@ func first(objs []client.Object) client.Object {
 	return objs[0]
 }
 
-func said(objs []client.Object) string {
+func stateOf(objs []client.Object) string {
 	if c, ok := first(objs).(*corev1.ConfigMap); ok {
-		return c.Data["said"]
+		return c.Data["state"]
 	}
 	return ""
 }

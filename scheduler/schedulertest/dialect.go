@@ -7,8 +7,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// Dialect tells the contract what it cannot know about a backend: where its objects keep what every dialect
-// has, and what its scheduler writes.
+// Dialect describes a backend to the contract: where its objects keep what every dialect has, and what its
+// scheduler writes.
 type Dialect struct {
 	// Prepare adds to a sample what every gang of this dialect must have, such as a queue; nil adds nothing.
 	// It must not change maps or slices in place.
@@ -17,27 +17,26 @@ type Dialect struct {
 	MinMember func(group client.Object) int32
 	// GroupOf returns the name of a joined pod's group.
 	GroupOf func(*corev1.Pod) string
-	// PerAttempt is true when every attempt has a group of its own, and false when one group serves all of
-	// them.
+	// PerAttempt is true when every attempt has a group of its own, and false when all attempts share one.
 	PerAttempt bool
-	// PodsFirst is true when the scheduler judges only gangs whose pods exist, so that Read without objects
-	// returns Go and not Hold.
+	// PodsFirst is true when the scheduler judges only gangs whose pods exist. Read without objects then
+	// returns Go instead of Hold.
 	PodsFirst bool
 	// GroupStates are what the scheduler writes on a group, at least one for every phase and condition that
-	// it knows.
+	// it has.
 	GroupStates []GroupState
 	// UnsupportedGangs are gangs that the dialect cannot express, at least one for each rule of Validate.
 	UnsupportedGangs []UnsupportedGang
 }
 
-// GroupState is one state in which a scheduler leaves a group.
+// GroupState is a state that a scheduler writes on a group.
 type GroupState struct {
 	Name string
 	// Write sets the state on a group as scheduling session n (1, 2, ...) would, with the ids, times and
-	// random choices of that session, over a cluster that has not changed.
+	// random choices of that session, in an unchanged cluster.
 	Write func(group client.Object, n int)
-	// Invites is true when the scheduler asks for the pods of the next attempt. Any other state of a group
-	// that outlives an attempt is left over from that attempt as long as the gang has no pods.
+	// Invites is true when the scheduler requests the pods of the next attempt. While the gang has no pods,
+	// any other state of a group that outlives an attempt is left over from that attempt.
 	Invites bool
 }
 

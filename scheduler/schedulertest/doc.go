@@ -1,10 +1,10 @@
-// Package schedulertest is the contract of a scheduler.Backend: what the operator relies on in every dialect.
-// It is pure and needs no cluster; behavior through the API is tested in test/conformance.
+// Package schedulertest is the contract of a scheduler.Backend: the promises that the operator relies on in
+// every dialect. It needs no cluster; test/conformance tests behavior through the API.
 //
 //	func TestContract(t *testing.T) {
 //		schedulertest.Run(t, volcano.New(volcano.DefaultOptions()), schedulertest.Dialect{...})
 //	}
 //
-// Verify returns the broken promises as values, one Violation each, so that the tests of this package can
-// show with deliberately broken backends that every check is able to fail.
+// Verify returns the broken promises as values, one Violation each. The tests of this package show with
+// deliberately broken backends that every check can fail.
 package schedulertest

@@ -22,7 +22,7 @@ func joinIdempotent(v *verifier) {
 	})
 }
 
-// joinModest: a scheduler decides where a pod runs, never what it runs, its name or its owner.
+// joinModest: a scheduler decides only where a pod runs, not what it runs, its name or its owner.
 func joinModest(v *verifier) {
 	v.ranks(func(g scheduler.Gang, role scheduler.Role, index int32) {
 		before, after := Pod(g, role, index), v.joined(g, role, index)
@@ -59,10 +59,10 @@ func joinsGroup(v *verifier) {
 			g.Attempt = attempt
 			pod, want := v.joined(g, role, index), v.objects(g)[0].GetName()
 			if got := v.dialect.GroupOf(pod); got != want {
-				v.failf("%s of attempt %d joins group %q, applied is %q", pod.Name, attempt, got, want)
+				v.failf("%s of attempt %d joins group %q, the applied group is %q", pod.Name, attempt, got, want)
 			}
 			if pod.Spec.SchedulerName == "" {
-				v.failf("%s names no scheduler", pod.Name)
+				v.failf("%s has no scheduler name", pod.Name)
 			}
 		}
 	})

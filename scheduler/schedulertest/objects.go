@@ -12,8 +12,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// declaredKinds: a server-side apply needs kind and version, and a kind that is not declared is neither
-// discovered on the cluster nor watched.
+// declaredKinds: a server-side apply needs kind and version, and the operator neither discovers nor watches
+// undeclared kinds.
 func declaredKinds(v *verifier) {
 	kinds := v.backend.Kinds()
 	if len(kinds) == 0 {
@@ -28,8 +28,8 @@ func declaredKinds(v *verifier) {
 	})
 }
 
-// deterministic: an object that differs between two reconciles is written in each of them. The repetitions
-// catch code that depends on the order of a Go map.
+// deterministic: an object that differs between two reconciles is written in each of them. Repetitions detect
+// a dependence on the order of a Go map.
 func deterministic(v *verifier) {
 	v.samples(func(g scheduler.Gang) {
 		want := document(v.objects(g))
@@ -42,13 +42,13 @@ func deterministic(v *verifier) {
 	})
 }
 
-// settles: an object that is asked for differently once it exists, or once a scheduler has written on it, is
+// settles: an object that is requested differently once it exists, or once a scheduler has written on it, is
 // written a second time, or is replaced while it holds the gang's place.
 func settles(v *verifier) {
 	v.groupStates(func(g scheduler.Gang, s GroupState) {
 		want := document(v.objects(g))
 		if want != document(v.objects(g)) {
-			return // it is not deterministic, which is another promise
+			return // it is not deterministic: another promise
 		}
 		g.Existing = v.objectsIn(g, s, 1)
 		for _, hasPods := range []bool{false, true} {
@@ -60,7 +60,7 @@ func settles(v *verifier) {
 	})
 }
 
-// leavesGangAlone: objects are handed to clients that write into them, and the gang is used again afterwards.
+// leavesGangAlone: clients write into the objects, and the operator uses the gang again afterwards.
 func leavesGangAlone(v *verifier) {
 	v.samples(func(g scheduler.Gang) {
 		before := document(g)
@@ -78,7 +78,7 @@ func leavesGangAlone(v *verifier) {
 	})
 }
 
-// owned: the objects of a job are found by owner and label, and garbage-collected with it.
+// owned: the operator finds the objects of a job by owner and label, and Kubernetes garbage-collects them.
 func owned(v *verifier) {
 	v.samples(func(g scheduler.Gang) {
 		for _, o := range v.objects(g) {
@@ -155,7 +155,7 @@ func attempts(v *verifier) {
 		g.Attempt = 2
 		second := v.objects(g)[0].GetName()
 		if changes := first != second; changes != v.dialect.PerAttempt {
-			v.failf("group %q of attempt 1, %q of attempt 2; a name per attempt is declared %t", first,
+			v.failf("group %q of attempt 1, %q of attempt 2; PerAttempt is %t", first,
 				second, v.dialect.PerAttempt)
 		}
 	})

@@ -13,8 +13,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// readsNothing: before a group exists the scheduler has said nothing, whether or not it needs pods to judge a
-// gang.
+// readsNothing: before a group exists the scheduler has judged nothing, whether or not it needs pods to judge
+// a gang.
 func readsNothing(v *verifier) {
 	want := scheduler.Hold
 	if v.dialect.PodsFirst {
@@ -40,7 +40,7 @@ func readsLeftover(v *verifier) {
 		g.Attempt = 2
 		got := v.backend.Read(g, leftover)
 		if v.dialect.PerAttempt {
-			// The group of another attempt says nothing about this one.
+			// The group of another attempt does not count for this one.
 			if diff := cmp.Diff(v.backend.Read(g, nil), got); diff != "" {
 				v.failf("(-nothing read +leftover read):\n%s", diff)
 			}
@@ -52,7 +52,7 @@ func readsLeftover(v *verifier) {
 	})
 }
 
-// readsStrange: the cache may hold objects that somebody edited, or of kinds that are not the dialect's.
+// readsStrange: the cache may hold objects that users edited, or of kinds outside the dialect.
 func readsStrange(v *verifier) {
 	v.samples(func(g scheduler.Gang) {
 		strange := []client.Object{
@@ -76,7 +76,7 @@ func readsStable(v *verifier) {
 			first := v.backend.Read(g, v.objectsIn(g, s, 1))
 			for n := 2; n <= 4; n++ {
 				objs := v.objectsIn(g, s, n)
-				slices.Reverse(objs) // a cache lists in no particular order
+				slices.Reverse(objs) // a cache has no fixed order
 				if diff := cmp.Diff(first, v.backend.Read(g, objs)); diff != "" {
 					v.failf("with pods %t (-session 1 +session %d):\n%s", hasPods, n, diff)
 				}
@@ -107,7 +107,7 @@ func readsPlain(v *verifier) {
 				v.failf("message of several lines: %q", got.Message+got.NextStep)
 			}
 			if got.Admission == scheduler.Hold && got.Message == "" {
-				v.failf("Hold without a message: nobody can tell why the job waits")
+				v.failf("Hold without a message: the status would not explain why the job waits")
 			}
 		}
 	})

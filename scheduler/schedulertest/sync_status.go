@@ -56,7 +56,7 @@ func (v *verifier) syncs(f syncCheck) {
 	})
 }
 
-// syncsPurely: the objects come from the cache, which others read.
+// syncsPurely: the objects come from the cache, which other readers share.
 func syncsPurely(v *verifier) {
 	v.syncs(func(
 		s scheduler.QuotaSystem, g scheduler.Gang, status scheduler.GangStatus, objs func() []client.Object,
@@ -79,8 +79,8 @@ func syncsPurely(v *verifier) {
 	})
 }
 
-// syncsWhatExists: an object that does not exist cannot be written to, and of a job that is gone only the
-// name is known.
+// syncsWhatExists: an object that does not exist cannot be written to, and of a deleted job only the name is
+// known.
 func syncsWhatExists(v *verifier) {
 	v.syncs(func(
 		s scheduler.QuotaSystem, g scheduler.Gang, status scheduler.GangStatus, objs func() []client.Object,
@@ -95,7 +95,7 @@ func syncsWhatExists(v *verifier) {
 		}
 		for _, none := range [][]client.Object{nil, strange} {
 			if writes := s.SyncStatus(g, status, none); len(writes) > 0 {
-				v.failf("%d writes to nothing", len(writes))
+				v.failf("%d writes without an object", len(writes))
 			}
 		}
 		for _, w := range s.SyncStatus(g, status, given) {
@@ -105,10 +105,10 @@ func syncsWhatExists(v *verifier) {
 				v.failf("writes to %q, which does not exist", w.Object.GetName())
 			}
 			if w.Object.GetResourceVersion() == "" {
-				v.failf("writes to %s whatever its resourceVersion", w.Object.GetName())
+				v.failf("writes to %s without a resourceVersion", w.Object.GetName())
 			}
 			if w.Why == "" {
-				v.failf("does not say why it writes to %s", w.Object.GetName())
+				v.failf("has no Why for its write to %s", w.Object.GetName())
 			}
 		}
 	})

@@ -10,17 +10,17 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// traitsHold: the operator reads the traits again and again, and relies on what follows from them.
+// traitsHold: the operator reads the traits repeatedly and relies on them.
 func traitsHold(v *verifier) {
 	c := scheduler.Of(v.backend)
 	if diff := cmp.Diff(c.Traits, v.backend.Traits()); diff != "" {
 		v.failf("(-first +second call):\n%s", diff)
 	}
 	if c.WaitingClasses && c.Preemptor == nil {
-		v.failf("WaitingClasses without being a Preemptor: no victims can be chosen for gangs that wait")
+		v.failf("WaitingClasses without being a Preemptor: no victims can be chosen for waiting gangs")
 	}
 	if c.ManagedBy != "" && c.QuotaSystem == nil {
-		v.failf("dispatches jobs, and is no QuotaSystem: nothing stands for a job that runs elsewhere")
+		v.failf("dispatches jobs without being a QuotaSystem: no object represents a job that runs elsewhere")
 	}
 	if v.dialect.PodsFirst && !c.PodsFirst {
 		v.failf("Read admits a gang without a group, but PodsFirst is false")
@@ -36,6 +36,6 @@ func traitsHold(v *verifier) {
 	}
 	by := c.Waker.WokenBy()
 	if !by.Empty() && by != scheduler.PodKind && !slices.Contains(v.backend.Kinds(), by) {
-		v.failf("woken by %s, which is no kind of the gang's", by)
+		v.failf("woken by %s, which is not one of the gang's kinds", by)
 	}
 }

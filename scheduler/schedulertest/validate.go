@@ -7,7 +7,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// remedy matches what a validation error must contain: what to change, in the imperative.
+// remedy matches the imperative that a validation error must contain.
 var remedy = regexp.MustCompile(`\b(use|set|remove|choose|leave out)\b`)
 
 // validateHelps: the user sees a validation error without knowing the scheduler.
@@ -35,7 +35,7 @@ func validateHelps(v *verifier) {
 		v.guarded(func() {
 			for _, err := range v.backend.Validate(s.Gang) {
 				if !strings.HasPrefix(err.Field, "spec.") && !strings.HasPrefix(err.Field, "metadata.") {
-					v.failf("path %q is no path of a TrainingJob", err.Field)
+					v.failf("path %q is not a path of a TrainingJob", err.Field)
 				}
 				if !remedy.MatchString(err.Detail) {
 					v.failf("no remedy in %q", err.Detail)

@@ -16,7 +16,7 @@ type Promise string
 const (
 	DeclaredKinds   Promise = "objects are of the declared kinds"
 	Deterministic   Promise = "objects are the same every time"
-	Settles         Promise = "objects that exist are not asked for differently"
+	Settles         Promise = "existing objects are requested unchanged"
 	LeavesGangAlone Promise = "the gang is neither changed nor shared"
 	Owned           Promise = "objects are owned, labelled and in the job's namespace"
 	ShortNames      Promise = "names are DNS labels of at most 63 characters"
@@ -28,7 +28,7 @@ const (
 	JoinsGroup      Promise = "every rank joins the group that is applied"
 	JoinPriority    Promise = "a joined pod has the gang's priority class, or keeps its own"
 	ReadsNothing    Promise = "without objects the verdict is the dialect's first one, and not judged"
-	ReadsLeftover   Promise = "what an earlier attempt left never admits the next one"
+	ReadsLeftover   Promise = "leftovers of an earlier attempt never admit the next one"
 	ReadsStrange    Promise = "zero and foreign objects are ignored"
 	ReadsStable     Promise = "two sessions over the same cluster give the same verdict"
 	ReadsPlain      Promise = "reasons are one CamelCase word, messages one line"

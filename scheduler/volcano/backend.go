@@ -17,8 +17,8 @@ const DefaultSchedulerName = "volcano"
 // Options of the dialect. DefaultOptions suit Volcano as it installs itself; the zero value does not wait for
 // Inqueue.
 type Options struct {
-	// WaitForInqueue delays the creation of a gang's pods until Volcano asks for them. Without it a waiting
-	// gang is as many pending pods, and a gang starts one scheduling session, about a second, sooner.
+	// WaitForInqueue delays the creation of a gang's pods until Volcano makes the group Inqueue. Without it a
+	// waiting gang has pending pods, and starts one scheduling session, about a second, sooner.
 	WaitForInqueue bool
 	// SchedulerName is the name that Volcano serves (its flag --scheduler-name); empty means
 	// DefaultSchedulerName.
@@ -44,12 +44,12 @@ func New(o Options) Backend {
 // Name implements scheduler.Backend.
 func (Backend) Name() string { return Name }
 
-// Traits implements scheduler.Backend. Without the action enqueue, which would rule out preemption, Volcano
+// Traits implements scheduler.Backend. Without the action enqueue, which would prevent preemption, Volcano
 // makes every group Inqueue at once and judges its pods.
 //
 // WaitingClasses: the policy counts by pod (actions/preempt/preempt.go, taskEligibleToPreempt;
 // reclaim/reclaim.go). The order of gangs follows the class of their group (cache/cache.go, Snapshot), which
-// stays the job's own. The gang that comes first gets capacity before it is free: allocate counts what is
+// remains the job's own. The first gang in order gets capacity before it is free: allocate counts what is
 // being released (actions/allocate/allocate.go).
 func (Backend) Traits() scheduler.Traits {
 	return scheduler.Traits{PodsFirst: true, WaitingClasses: true}

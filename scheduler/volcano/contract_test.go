@@ -44,7 +44,7 @@ func dialect() schedulertest.Dialect {
 			groupState("a phase of a later Volcano", "Hibernating"),
 		},
 		UnsupportedGangs: []schedulertest.UnsupportedGang{
-			{Name: "queue that no queue can be called", Change: func(g *scheduler.Gang) {
+			{Name: "invalid queue name", Change: func(g *scheduler.Gang) {
 				g.Queue = "Research!"
 			}, Path: scheduler.PathQueue},
 			{Name: "name too long for a label", Change: func(g *scheduler.Gang) {

@@ -2,10 +2,10 @@
 // against Volcano v1.14.1, whose files the comments name.
 //
 // One group, of the job's name, serves all attempts: Volcano orders gangs of equal priority by the age of
-// their group, so a preempted job keeps its place. The operator deletes the group where the place is given up
-// (schedule timeout, restart backoff, suspension, end).
+// their group, so a preempted job keeps its place. The operator deletes the group when the job loses its
+// place (schedule timeout, restart backoff, suspension, end).
 //
-// Because a group outlives its pods, its phase may refer to pods that are gone. What a phase means:
+// Because a group outlives its pods, its phase may refer to deleted pods. What a phase means:
 //
 //	phase      without pods                               with pods
 //	(none)     Hold: no session has seen it               Go
@@ -15,16 +15,16 @@
 //	Running    Hold: left by an earlier attempt; the      Go: ranks above minAvailable join when they fit
 //	           next session replaces it (framework/
 //	           session.go, getPodGroupPhase)
-//	Unknown    Hold: likewise                             Go: some ranks run and the rest does not fit.
+//	Unknown    Hold: as Running                             Go: some ranks run and the rest does not fit.
 //	                                                      The pods show sooner that a gang broke, and
 //	                                                      Volcano also writes Unknown for a gang that is
 //	                                                      just starting
-//	Completed  Hold: likewise                             Go: the pods show which ranks have ended
+//	Completed  Hold: as Running                             Go: the pods show which ranks have ended
 //
-// Volcano evicts pods and never asks for them back, so this backend never says Yield. An evicted pod carries
-// the condition DisruptionTarget=True, reason PreemptionByScheduler, whether it was preempted, reclaimed or
-// shuffled (cache/cache.go, defaultEvictor). A pod needs no annotation to be a victim: volcano.sh/preemptable
-// defaults to true (api/pod_info.go, GetPodPreemptable).
+// Volcano evicts pods and never requests them again, so this backend never returns Yield. An evicted pod
+// carries the condition DisruptionTarget=True, reason PreemptionByScheduler, whether it was preempted,
+// reclaimed or shuffled (cache/cache.go, defaultEvictor). A pod needs no annotation to be a victim:
+// volcano.sh/preemptable defaults to true (api/pod_info.go, GetPodPreemptable).
 //
 // What the dialect cannot do, and what the operator does instead:
 //

@@ -86,8 +86,8 @@ func queueNotOpen(name string, state schedulingv1beta1.QueueState) scheduler.Exp
 	return e
 }
 
-// queueNotLeaf explains that gangs start only from leaf queues (plugins/capacity, isLeafQueue). While a gang
-// names a queue that is not a leaf, the plugin starts no gang at all (buildHierarchicalQueueAttrs).
+// queueNotLeaf explains that gangs start only from leaf queues (plugins/capacity, isLeafQueue). While any
+// gang names another queue, the plugin starts no gang at all (buildHierarchicalQueueAttrs).
 func queueNotLeaf(name string, children []string) scheduler.Explanation {
 	return scheduler.Explanation{
 		Reason: scheduler.ReasonQueueClosed, Object: queueResource + name,

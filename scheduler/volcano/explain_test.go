@@ -58,7 +58,7 @@ func TestExplain(t *testing.T) {
 			queues: []client.Object{queue("research", "", open, "", "")},
 		},
 		"missing": {
-			why: "Volcano says nothing at all of it", queue: "research", known: true,
+			why: "Volcano reports nothing about it", queue: "research", known: true,
 			queues: []client.Object{queue("default", "", open, "", "")},
 			want: scheduler.Explanation{
 				Reason: scheduler.ReasonQueueNotFound, Object: "queues.scheduling.volcano.sh/research",
@@ -82,7 +82,7 @@ func TestExplain(t *testing.T) {
 			},
 		},
 		"without a state": {
-			why: "its controller manager is not there", queue: "research", known: true,
+			why: "its controller manager does not run", queue: "research", known: true,
 			queues: []client.Object{queue("research", "", "", "", "")},
 			want: scheduler.Explanation{
 				Reason: scheduler.ReasonQueueClosed, Object: "queues.scheduling.volcano.sh/research",
@@ -90,7 +90,7 @@ func TestExplain(t *testing.T) {
 			},
 		},
 		"used up": {
-			why: "with who holds it", queue: "research", known: true,
+			why: "with the holders", queue: "research", known: true,
 			queues: []client.Object{queue("research", "", open, "10", "8")},
 			want: scheduler.Explanation{
 				Reason: scheduler.ReasonQuotaExceeded, Object: "queues.scheduling.volcano.sh/research",
@@ -127,7 +127,7 @@ func TestExplain(t *testing.T) {
 			},
 		},
 		"not a leaf": {
-			why: "nothing starts from it", queue: "research", known: true,
+			why: "no job starts from it", queue: "research", known: true,
 			queues: []client.Object{
 				queue("research", "", open, "16", "0"), queue("nlp", "research", open, "", ""),
 				queue("audio", "research", open, "", ""),
@@ -186,7 +186,7 @@ func TestExplain(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", tc.why, diff)
 			}
 			if ok && got.NextStep == "" {
-				t.Error("it does not say what to do")
+				t.Error("there is no next step")
 			}
 		})
 	}

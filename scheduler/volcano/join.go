@@ -9,8 +9,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// Join implements scheduler.Backend. The role is named even where minTaskMember is not used: Volcano then
-// tries one rank of a role on the nodes instead of all of them (util/predicate_helper.go).
+// Join implements scheduler.Backend. It sets the role even if minTaskMember is not used: Volcano then tries
+// one rank of a role on the nodes instead of all of them (util/predicate_helper.go).
 func (b Backend) Join(pod *corev1.Pod, g scheduler.Gang, _ scheduler.Verdict) {
 	pod.Spec.SchedulerName = b.options.SchedulerName
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, schedulingv1beta1.KubeGroupNameAnnotationKey, GroupName(g))

@@ -18,11 +18,11 @@ const (
 	originStart = "Origin reason is "
 )
 
-// stableMessage returns what the gang plugin's messages of two sessions over the same cluster have in common.
-// The origin is that of any rank that failed, in the order of a Go map, so its name is dropped. With
-// minAvailable below the number of ranks it may be a rank that was not tried at all ("... has already
-// predicated failed, skip"), so the whole origin is dropped. The counts by status after "Pending:" repeat the
-// head and are dropped.
+// stableMessage returns the part of the gang plugin's messages that is the same in two sessions over the same
+// cluster. The origin is any failed rank, in the order of a Go map, so its name is dropped. With minAvailable
+// below the number of ranks it may be a rank that was not tried at all ("... has already predicated failed,
+// skip"), so the entire origin is dropped. The counts by status after "Pending:" repeat the head and are
+// dropped.
 func stableMessage(g scheduler.Gang, message string) string {
 	head, tail, found := strings.Cut(message, headEnd)
 	if !found {

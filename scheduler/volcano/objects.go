@@ -11,8 +11,8 @@ import (
 // GroupName returns the job's name: one group serves all attempts, which keeps the job's place in the queue.
 func GroupName(g scheduler.Gang) string { return g.Name }
 
-// Objects implements scheduler.Backend. The group has no status subresource: it is applied with its spec
-// alone, and never updated as a whole, which would overwrite what the scheduler wrote.
+// Objects implements scheduler.Backend. The group has no status subresource: it is applied with only its
+// spec, and never updated, which would overwrite what the scheduler wrote.
 func (Backend) Objects(g scheduler.Gang) ([]client.Object, error) {
 	group := &schedulingv1beta1.PodGroup{
 		TypeMeta: metav1.TypeMeta{
@@ -35,15 +35,15 @@ func (Backend) Objects(g scheduler.Gang) ([]client.Object, error) {
 	return []client.Object{group}, nil
 }
 
-// minTaskMember returns each role's share of minAvailable, where minMember alone would let a gang start
-// without its leader; nil where all ranks are needed and minMember says the same. Its keys are the values of
-// the pods' annotation volcano.sh/task-spec, case-sensitive (api/job_info.go, CheckTaskReady).
+// minTaskMember returns each role's share of minAvailable, if minMember alone would let a gang start without
+// its leader; nil if all ranks are needed, since minMember then suffices. Its keys are the values of the
+// pods' annotation volcano.sh/task-spec, case-sensitive (api/job_info.go, CheckTaskReady).
 //
 // The shares must not add up to more than minMember: Volcano then silently ignores all of them. A Master of 1
 // and Workers of 3 with minAvailable 2 are therefore written as 1 and 1, never as 1 and 3.
 //
-// Volcano places ranks by index, not by role (controllers/job/helpers, CompareTask). Of two parameter servers
-// and one worker with minAvailable 3, one server and two workers may be tried, which then wait for a fourth
+// Volcano places ranks by index, not by role (controllers/job/helpers, CompareTask). With two parameter
+// servers, one worker and minAvailable 3, it may try one server and two workers, which then wait for a fourth
 // place. The annotation volcano.sh/task-priority would order them, but then the preempt action would evict a
 // gang's own workers for its leader (plugins/priority).
 func minTaskMember(g scheduler.Gang) map[string]int32 {

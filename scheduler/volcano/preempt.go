@@ -13,16 +13,16 @@ import (
 
 var _ scheduler.Preemptor = Backend{}
 
-// MayPreempt implements scheduler.Preemptor: the action preempt ends pods of the preemptor's own queue
-// (actions/preempt/preempt.go). Between queues the action reclaim takes back what a queue deserves, whatever
-// the priorities.
+// MayPreempt implements scheduler.Preemptor: the action preempt evicts pods of the preemptor's own queue
+// (actions/preempt/preempt.go). Between queues the action reclaim takes back what a queue deserves,
+// regardless of priorities.
 func (Backend) MayPreempt(waiting, running scheduler.Contender) bool {
 	return cmp.Or(waiting.Queue, defaultQueue) == cmp.Or(running.Queue, defaultQueue) &&
 		!slices.ContainsFunc(running.Pods, exempt)
 }
 
-// exempt reports whether a pod is not to be preempted (api/pod_info.go, GetPodPreemptable): the annotation
-// comes before the label, and a value that is no boolean exempts, too.
+// exempt reports whether Volcano does not preempt a pod (api/pod_info.go, GetPodPreemptable): the annotation
+// precedes the label, and a value that is not a boolean exempts, too.
 func exempt(pod *corev1.Pod) bool {
 	value, set := pod.Annotations[schedulingv1beta1.PodPreemptable]
 	if !set {

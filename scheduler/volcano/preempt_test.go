@@ -22,13 +22,13 @@ func TestMayPreempt(t *testing.T) {
 		want             bool
 	}{
 		"of its queue":        {"preempt looks into one queue", "research", "research", nil, true},
-		"of another queue":    {"reclaim does not ask for priorities", "research", "product", nil, false},
-		"of the default":      {"no queue is that named default", "", "default", pods(nil, nil), true},
+		"of another queue":    {"reclaim ignores priorities", "research", "product", nil, false},
+		"of the default":      {"no queue means the queue default", "", "default", pods(nil, nil), true},
 		"preemptable":         {"as without", "", "", pods(nil, map[string]string{key: "true"}), true},
 		"not preemptable":     {"one rank is enough", "", "", pods(nil, map[string]string{key: "false"}), false},
 		"not, by its label":   {"", "", "", pods(map[string]string{key: "false"}, nil), false},
 		"annotation outranks": {"", "", "", pods(map[string]string{key: "0"}, map[string]string{key: "1"}), true},
-		"misspelt":            {"Volcano spares it, too", "", "", pods(nil, map[string]string{key: "no"}), false},
+		"misspelt":            {"Volcano exempts it, too", "", "", pods(nil, map[string]string{key: "no"}), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b scheduler.Preemptor = volcano.New(volcano.DefaultOptions())

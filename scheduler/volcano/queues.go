@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	// defaultQueue is the queue of groups that name none (the scheduler's flag --default-queue).
+	// defaultQueue is the queue of groups without one (the scheduler's flag --default-queue).
 	defaultQueue = "default"
-	// rootQueue is Volcano's own queue, the parent of queues that name none.
+	// rootQueue is Volcano's own queue, the parent of queues without one.
 	rootQueue = "root"
-	// maxDepth of the tree of queues that is followed: a cycle in spec.parent must not hang the operator.
+	// maxDepth bounds the search in the tree of queues: a cycle in spec.parent must not hang the operator.
 	maxDepth = 16
 )
 
@@ -104,7 +104,7 @@ func (t queueTree) guaranteedToSiblings(q *schedulingv1beta1.Queue) (scheduler.A
 }
 
 // above returns what the queue shares with its siblings: the capability of its parent or, below the root,
-// what the nodes have of the given resources. It is empty where that is not known.
+// what the nodes have of the given resources. It is empty if that is unknown.
 func (t queueTree) above(
 	q *schedulingv1beta1.Queue, resources scheduler.Amounts, s scheduler.ClusterState,
 ) scheduler.Amounts {

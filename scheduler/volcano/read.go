@@ -10,17 +10,17 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// Read implements scheduler.Backend. The table in the package documentation says what each phase means.
+// Read implements scheduler.Backend. The package documentation has the table of phases.
 func (b Backend) Read(g scheduler.Gang, objs []client.Object) scheduler.Verdict {
 	group := find(g, objs)
 	switch {
 	case group == nil:
 		return scheduler.Verdict{Admission: scheduler.Hold}
 	case group.DeletionTimestamp != nil:
-		// Even an Inqueue group admits nothing now: its place in the queue is being given up.
+		// Even an Inqueue group admits nothing now: it is losing its place in the queue.
 		return scheduler.Verdict{
 			Admission: scheduler.Hold, Reason: scheduler.ReasonTerminating,
-			Message: "the gang's group is being deleted; it is made anew once it is gone",
+			Message: "the gang's group is being deleted; the operator then creates it again",
 		}
 	case g.HasPods:
 		return readWithPods(g, group)
@@ -41,7 +41,7 @@ func readWithoutPods(g scheduler.Gang, group *schedulingv1beta1.PodGroup) schedu
 	case "":
 		return notJudged(g, scheduler.Hold)
 	}
-	// Running, Unknown and Completed refer to pods that are gone.
+	// Running, Unknown and Completed refer to deleted pods.
 	return scheduler.Verdict{
 		Admission: scheduler.Hold, Reason: scheduler.ReasonNotJudged,
 		Message: "Volcano has not judged the group since the ranks of the last attempt are gone",
@@ -50,7 +50,7 @@ func readWithoutPods(g scheduler.Gang, group *schedulingv1beta1.PodGroup) schedu
 
 // readWithPods always returns Go; only the message differs. Volcano writes conditions only for gangs with
 // pods (plugins/gang, OnSessionClose); for one session after the first pods of an attempt they may still be
-// those of the last attempt.
+// those of the previous attempt.
 func readWithPods(g scheduler.Gang, group *schedulingv1beta1.PodGroup) scheduler.Verdict {
 	switch group.Status.Phase {
 	case schedulingv1beta1.PodGroupRunning, schedulingv1beta1.PodGroupCompleted:

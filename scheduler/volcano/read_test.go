@@ -33,7 +33,7 @@ func TestRead(t *testing.T) {
 			want:   scheduler.Verdict{Admission: scheduler.Go, Judged: true},
 		},
 		"no phase": {
-			reason:  "a group of an unknown queue never gets one: say what to look at",
+			reason:  "a group of an unknown queue never gets one, so the next step names the queue",
 			options: volcano.DefaultOptions(),
 			want: scheduler.Verdict{
 				Admission: scheduler.Hold, Reason: "NotJudged",
@@ -71,7 +71,7 @@ func TestRead(t *testing.T) {
 			},
 		},
 		"unschedulable": {
-			reason:  "all ranks needed: the first that fails is the reason, whichever rank it is",
+			reason:  "all ranks needed: the first that fails is the reason, for any rank",
 			options: volcano.DefaultOptions(),
 			change:  func(g *scheduler.Gang) { g.HasPods = true },
 			status: schedulingv1beta1.PodGroupStatus{
@@ -106,7 +106,7 @@ func TestRead(t *testing.T) {
 			},
 		},
 		"inqueue with pods, once unschedulable, scheduled since": {
-			reason: "Volcano takes no condition away", options: volcano.DefaultOptions(),
+			reason: "Volcano removes no condition", options: volcano.DefaultOptions(),
 			change: func(g *scheduler.Gang) { g.HasPods = true },
 			status: schedulingv1beta1.PodGroupStatus{
 				Phase:      schedulingv1beta1.PodGroupInqueue,
@@ -115,7 +115,7 @@ func TestRead(t *testing.T) {
 			want: scheduler.Verdict{Admission: scheduler.Go},
 		},
 		"unknown with pods": {
-			reason:  "some ranks run and the rest does not fit: Go, the pods tell whether the gang broke",
+			reason:  "some ranks run and the rest does not fit: Go, the pods show whether the gang broke",
 			options: volcano.DefaultOptions(),
 			change:  func(g *scheduler.Gang) { g.HasPods = true },
 			status:  schedulingv1beta1.PodGroupStatus{Phase: schedulingv1beta1.PodGroupUnknown},
@@ -142,12 +142,12 @@ func TestRead(t *testing.T) {
 	}
 }
 
-func TestReadOfAGroupThatIsDeleted(t *testing.T) {
+func TestReadOfDeletedGroup(t *testing.T) {
 	b, g := volcano.New(volcano.Options{}), schedulertest.Gang()
 	now := metav1.Now()
 	group := &schedulingv1beta1.PodGroup{ObjectMeta: g.ObjectMeta(volcano.GroupName(g))}
 	group.DeletionTimestamp, group.Status.Phase = &now, schedulingv1beta1.PodGroupInqueue
 	if got := b.Read(g, []client.Object{group}).Admission; got != scheduler.Hold {
-		t.Errorf("got %s: its place is being given up, no pod may take it", got)
+		t.Errorf("got %s: it is losing its place, no pod may take it", got)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// Validate implements scheduler.Backend. It refuses what the PodGroup's schema would reject, under the job's
-// own fields. Whether a queue or a priority class exists is not known here.
+// Validate implements scheduler.Backend. It refuses what the PodGroup's schema would reject, with the paths
+// of the job's own fields. It cannot check whether a queue or a priority class exists.
 func (Backend) Validate(g scheduler.Gang) field.ErrorList {
 	var errs field.ErrorList
 	if problems := validation.IsDNS1123Subdomain(g.Queue); g.Queue != "" && len(problems) > 0 {

@@ -9,15 +9,15 @@ import (
 
 var _ scheduler.Waker = Backend{}
 
-// maxWoken is how often an attempt's ranks are changed at most. What Volcano says after that it says of what
-// it knows now.
+// maxWoken is how often the operator changes an attempt's ranks. After that, Volcano's messages reflect its
+// current state.
 const maxWoken = 2
 
-// NeedsWake implements scheduler.Waker. Volcano tries every gang in every session, but by what it counted
-// when it saw each rank last: for a claim that was not bound then it counts a volume of the CSI driver that
-// its storage class names (cache/event_handlers.go, getPodCSIVolumes). A provisioner that is no CSI driver
-// has no node with room for such a volume, and the claim's own volume, which is none, is seen only when the
-// rank changes. One change is enough; the second is for a claim that Volcano saw bound only after the
+// NeedsWake implements scheduler.Waker. Volcano tries every gang in every session, but with the counts from
+// when it last received each rank. For a claim that was not bound then it counts a volume of the CSI driver
+// that its storage class names (cache/event_handlers.go, getPodCSIVolumes). If the provisioner is not a CSI
+// driver, no node has capacity for such a volume, and Volcano counts the claim's real volume only after the
+// rank changes. One change is enough; the second is for a claim whose binding Volcano received only after the
 // first.
 func (Backend) NeedsWake(g scheduler.Gang, objs []client.Object, s scheduler.ClusterState) (string, bool) {
 	group := find(g, objs)

@@ -11,7 +11,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler/volcano"
 )
 
-// Volcano tries every gang in every session: only what it counted of a claim before it was bound stays.
+// TestNeedsWake: Volcano tries every gang in every session; only its count of a claim from before it was
+// bound stays.
 func TestNeedsWake(t *testing.T) {
 	claims := []scheduler.Claim{{Name: "data", Exists: true, Bound: true}}
 	rejected := []schedulingv1beta1.PodGroupCondition{unschedulable(1)}
@@ -42,7 +43,7 @@ func TestNeedsWake(t *testing.T) {
 			objs[0].(*schedulingv1beta1.PodGroup).Status = inqueue(tc.conditions...)
 			_, got := b.NeedsWake(g, []client.Object{objs[0]}, scheduler.ClusterState{Claims: tc.claims})
 			if got != tc.want {
-				t.Errorf("needs to be woken: %t", got)
+				t.Errorf("needs wake: %t", got)
 			}
 		})
 	}

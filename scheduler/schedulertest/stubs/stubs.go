@@ -1,4 +1,4 @@
-// Package stubs has parts of backends for tests.
+// Package stubs has partial backends for tests.
 package stubs
 
 import (
@@ -8,23 +8,23 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// NoQuotas is embedded by backends of tests that need some methods of a scheduler.QuotaSystem alone.
+// NoQuotas is embedded by test backends that need only some methods of a scheduler.QuotaSystem.
 type NoQuotas struct{}
 
-// SyncStatus writes nothing.
+// SyncStatus returns no writes.
 func (NoQuotas) SyncStatus(scheduler.Gang, scheduler.GangStatus, []client.Object) []scheduler.Write {
 	return nil
 }
 
-// Adopts nothing.
+// Adopts returns no kind.
 func (NoQuotas) Adopts(scheduler.Gang) (schema.GroupVersionKind, string) {
 	return schema.GroupVersionKind{}, ""
 }
 
-// TakesPreemptionGate is false.
+// TakesPreemptionGate returns false.
 func (NoQuotas) TakesPreemptionGate(scheduler.Gang) bool { return false }
 
-// Contest knows none.
+// Contest returns false.
 func (NoQuotas) Contest(
 	[]client.Object, map[string]scheduler.Amounts, scheduler.ClusterState,
 ) (scheduler.Contest, bool) {
