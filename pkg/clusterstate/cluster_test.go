@@ -34,7 +34,7 @@ func newNode(name string) *corev1.Node {
 	}
 }
 
-// newPod on a node with so many GPUs, controlled by the job of a name; "": by nobody.
+// newPod on a node with so many GPUs, controlled by the job of a name; "": no controller.
 func newPod(uid, node, gpus, job string) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: uid, Namespace: "team-a", UID: types.UID(uid)},

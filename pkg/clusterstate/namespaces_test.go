@@ -37,7 +37,7 @@ func TestNamespaces(t *testing.T) {
 	if s := c.State(); !s.Complete || !s.Partial || s.Nodes[0].Free(gpu) != 1 {
 		t.Errorf("after both lists: complete %t, partial %t, %+v", s.Complete, s.Partial, s.Nodes)
 	}
-	c.SetPods("team-a", []*corev1.Pod{newPod("a1", "a", "4", "bert")}) // the watch began anew
+	c.SetPods("team-a", []*corev1.Pod{newPod("a1", "a", "4", "bert")}) // the watch began again
 	if s := c.State(); s.Nodes[0].Free(gpu) != 2 || len(s.Holders) != 2 {
 		t.Errorf("after another list of one: %+v, %+v", s.Nodes, s.Holders)
 	}

@@ -304,7 +304,7 @@ func (c *Cluster) SetClasses(all []schedulingv1.PriorityClass) {
 		c.setClass(&all[i])
 	}
 	c.classesListed = true
-	c.queueAnew()
+	c.requeueAll()
 }
 
 // SetClass records a priority class as it is now.
@@ -312,7 +312,7 @@ func (c *Cluster) SetClass(p *schedulingv1.PriorityClass) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.setClass(p)
-	c.queueAnew()
+	c.requeueAll()
 }
 
 func (c *Cluster) setClass(p *schedulingv1.PriorityClass) {
@@ -327,11 +327,11 @@ func (c *Cluster) DropClass(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.classes, name)
-	c.queueAnew()
+	c.requeueAll()
 }
 
-// queueAnew queues all jobs that wait by the priorities that their classes have now.
-func (c *Cluster) queueAnew() {
+// requeueAll sorts all waiting jobs by the priorities that their classes have now.
+func (c *Cluster) requeueAll() {
 	clear(c.queues)
 	for name, job := range c.jobs {
 		if job.Waiting {

@@ -43,7 +43,7 @@ func ParseID(id string) (name string, uid types.UID) {
 	return id[:i], types.UID(id[i+1:])
 }
 
-// Describe says a job in the dialect, as far as that can be said in it: docs/tfjob.md lists what is not.
+// Describe says a job in the dialect, as far as the dialect allows: docs/tfjob.md lists what is not.
 func (d Describer) Describe(job *v1alpha1.TrainingJob) Document {
 	doc := Document{
 		Metadata: Metadata{
@@ -88,30 +88,30 @@ func lastUpdate(job *v1alpha1.TrainingJob) time.Time {
 
 func (d Describer) spec(job *v1alpha1.TrainingJob) Spec {
 	roles := spec.Roles(job)
-	said := Spec{
+	described := Spec{
 		Description: job.Annotations[AnnotationDescription], Partition: job.Namespace, Args: []string{},
 		Replicas: []Replica{}, CheckpointDir: checkpointDir(job),
 	}
 	if len(roles) == 0 {
-		return said
+		return described
 	}
 	// The document has one program for all roles: that of the Workers, else of the first role.
 	lead := max(slices.IndexFunc(roles, func(r spec.Role) bool { return r.Name == v1alpha1.RoleWorker }), 0)
 	trainer := trainerOf(job, &roles[lead])
-	said.Runtime, said.Workdir = d.runtime(job, trainer), trainer.WorkingDir
-	said.Bootfile, said.Args = program(trainer, Made(job))
-	environment(trainer, &said)
+	described.Runtime, described.Workdir = d.runtime(job, trainer), trainer.WorkingDir
+	described.Bootfile, described.Args = program(trainer, Made(job))
+	environment(trainer, &described)
 	for i := range roles {
-		said.Replicas = append(said.Replicas, Replica{
+		described.Replicas = append(described.Replicas, Replica{
 			Type: spec.RoleKey(roles[i].Name), Count: roles[i].Replicas,
 			Resource: resourceOf(trainerOf(job, &roles[i])),
 		})
 	}
 	// Workers first, as in the document's examples; then in the order of ranks.
-	slices.SortStableFunc(said.Replicas, func(a, b Replica) int {
+	slices.SortStableFunc(described.Replicas, func(a, b Replica) int {
 		return cmp.Compare(boolOrder(a.Type != TypeWorker), boolOrder(b.Type != TypeWorker))
 	})
-	return said
+	return described
 }
 
 func boolOrder(b bool) int {
@@ -154,26 +154,26 @@ func program(trainer *corev1.Container, made bool) (bootfile string, args []stri
 }
 
 // environment tells the variables with fixed values. Those from Secrets, ConfigMaps and fields have none.
-func environment(trainer *corev1.Container, said *Spec) {
+func environment(trainer *corev1.Container, described *Spec) {
 	for _, e := range trainer.Env {
 		switch {
 		case e.ValueFrom != nil:
 		case e.Name == EnvEventDir:
-			said.EventDir = e.Value
+			described.EventDir = e.Value
 		case e.Name == EnvModelDir:
-			said.ModelDir = e.Value
+			described.ModelDir = e.Value
 		case e.Name == EnvLogDir:
-			said.LogDir = e.Value
+			described.LogDir = e.Value
 		default:
-			if said.Environment == nil {
-				said.Environment = Environment{}
+			if described.Environment == nil {
+				described.Environment = Environment{}
 			}
-			said.Environment[e.Name] = e.Value
+			described.Environment[e.Name] = e.Value
 		}
 	}
 }
 
-// checkpointDir is where the checkpoints of a job on a volume are mounted, or what its document said.
+// checkpointDir is where the checkpoints of a job on a volume are mounted, or the path in its document.
 func checkpointDir(job *v1alpha1.TrainingJob) string {
 	c := spec.Checkpoints(job)
 	if c == nil || !spec.OnVolume(c) {

@@ -17,8 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "write testdata instead of comparing with it")
 
-// TestDescribe compares what is said of the TrainingJobs in testdata/describe, most of which were not made in
-// this dialect, with the files beside them.
+// TestDescribe compares the descriptions of the TrainingJobs in testdata/describe with golden files. Most of
+// them were not made in this dialect.
 func TestDescribe(t *testing.T) {
 	paths, err := filepath.Glob("testdata/describe/*.in.yaml")
 	if err != nil || len(paths) < 4 {
@@ -37,11 +37,11 @@ func TestDescribe(t *testing.T) {
 			if err := yaml.UnmarshalStrict(data, job); err != nil {
 				t.Fatal(err)
 			}
-			said, err := yaml.Marshal(describer.Describe(job))
+			described, err := yaml.Marshal(describer.Describe(job))
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, strings.Replace(path, ".in.", ".out.", 1), string(said))
+			golden(t, strings.Replace(path, ".in.", ".out.", 1), string(described))
 		})
 	}
 }
@@ -128,10 +128,10 @@ func TestFieldOf(t *testing.T) {
 				t.Fatal(problems)
 			}
 			if got := request.FieldOf(c.path).String(); got != c.field {
-				t.Errorf("%s is said of %s, want %s", c.path, got, c.field)
+				t.Errorf("%s maps to %s, want %s", c.path, got, c.field)
 			}
 			if got := request.ChangeOf(c.path).String(); got != c.change {
-				t.Errorf("%s is said of the change of %s, want %s", c.path, got, c.change)
+				t.Errorf("%s maps to %s, want %s", c.path, got, c.change)
 			}
 		})
 	}

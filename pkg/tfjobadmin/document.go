@@ -31,7 +31,7 @@ type ListMetadata struct {
 
 // Metadata of a job.
 type Metadata struct {
-	// UID is the user whom the job is for, not an identifier.
+	// UID is the user of the job, not an identifier.
 	UID string `json:"uid"`
 	// ID of the job in paths: see ID.
 	ID   string `json:"id"`
@@ -45,7 +45,7 @@ type Metadata struct {
 	DeletedBefore *time.Time `json:"deletedBefore,omitempty"`
 }
 
-// Spec is what is trained. The zero value of a field means that nothing is said.
+// Spec is what is trained. The zero value of a field means unset.
 type Spec struct {
 	Description string      `json:"description,omitempty"`
 	Partition   string      `json:"partition"`

@@ -24,7 +24,7 @@ const (
 	AnnotationCheckpointDir = "mlplatform.example.com/tfjob-checkpoint-dir"
 )
 
-// Variables by which the trainer is told its directories.
+// Variables with the directories of the trainer.
 const (
 	EnvEventDir = "EVENT_DIR"
 	EnvModelDir = "MODEL_DIR"

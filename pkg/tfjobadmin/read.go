@@ -123,7 +123,7 @@ func (r *reader) take(o object, spellings ...string) (value any, path *field.Pat
 	return nil, nil, false
 }
 
-// rest notes the fields that nobody has taken.
+// rest notes the fields that were not read.
 func (r *reader) rest(o object) {
 	for _, name := range slices.Sorted(maps.Keys(o.fields)) {
 		r.request.Unknown = append(r.request.Unknown, o.at(name))

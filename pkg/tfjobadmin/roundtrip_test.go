@@ -152,13 +152,13 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		tfjobadmin.Annotate(job, from, setup.Runtime)
-		said := tfjobadmin.Describer{}.Describe(job).Spec
-		said.Runtime = from.Runtime
-		again, problems := setup.Job("mnist", said, tfjobadmin.Canonical)
+		described := tfjobadmin.Describer{}.Describe(job).Spec
+		described.Runtime = from.Runtime
+		again, problems := setup.Job("mnist", described, tfjobadmin.Canonical)
 		if len(problems) > 0 {
-			t.Fatalf("%+v became %+v: %v", from, said, problems)
+			t.Fatalf("%+v became %+v: %v", from, described, problems)
 		}
-		tfjobadmin.Annotate(again, said, setup.Runtime)
+		tfjobadmin.Annotate(again, described, setup.Runtime)
 		if diff := cmp.Diff(job, again, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
