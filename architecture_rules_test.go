@@ -140,7 +140,8 @@ var rules = map[string]rule{
 	"pkg/server/board/logview": {
 		reason: "logs of ranks; knows no cluster and no caller",
 		ours: []string{
-			api, spec, fragment, "pkg/server/board/plaintext", parameters, "pkg/server/problem",
+			api, spec, fragment, "pkg/server/board/plaintext", parameters, "pkg/server/events",
+			"pkg/server/problem",
 		},
 		never: []string{"os/...", "k8s.io/client-go/...", "sigs.k8s.io/..."},
 	},
@@ -223,6 +224,10 @@ var rules = map[string]rule{
 			api, history, "pkg/metric", "pkg/server/store", spec,
 		},
 	},
+	"pkg/server/events": {
+		reason: "frames server-sent events; knows no page and no job",
+		never:  notSmall,
+	},
 	"pkg/server/problem": {reason: "responses for errors; knows no route and no job"},
 	"pkg/server/live":    {reason: "the current jobs; knows no caller", ours: []string{api}},
 	"pkg/server/placement": {
@@ -233,7 +238,8 @@ var rules = map[string]rule{
 		ours: []string{
 			api, spec, history, "pkg/boundedyaml", "pkg/cost", "pkg/explain", "pkg/timeline",
 			"pkg/queuereader", "pkg/queues",
-			"pkg/server/access", "pkg/server/identity", "pkg/server/live", "pkg/server/problem", "pkg/server/store",
+			"pkg/server/access", "pkg/server/events", "pkg/server/identity", "pkg/server/live", "pkg/server/problem",
+			"pkg/server/store",
 		},
 	},
 	"pkg/server/store": {reason: "the history in a database", ours: []string{api, history}},
@@ -266,8 +272,8 @@ var rules = map[string]rule{
 			api, frameworks, history, fragment, palette, parameters, board + "/listview", board + "/clusterview",
 			board + "/queueview", board + "/accountview", board + "/historyview", board + "/jobview",
 			board + "/logview",
-			"pkg/boundedyaml", "pkg/metric", "pkg/server/identity", "pkg/server/live", "pkg/server/placement",
-			"pkg/server/problem", "pkg/server/rest", spec,
+			"pkg/boundedyaml", "pkg/metric", "pkg/server/events", "pkg/server/identity", "pkg/server/live",
+			"pkg/server/placement", "pkg/server/problem", "pkg/server/rest", spec,
 		},
 		never: []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."},
 	},

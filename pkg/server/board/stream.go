@@ -2,11 +2,11 @@ package board
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"slices"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/fragment"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/events"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/live"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 )
@@ -27,7 +27,7 @@ type viewer struct {
 	board   *Board
 	page    page
 	request *http.Request
-	writer  http.ResponseWriter
+	to      *events.Writer
 	// events of live, which only wake up; nil while nothing is followed.
 	events <-chan live.Event
 	close  func()
@@ -74,10 +74,7 @@ func (b *Board) stream(w http.ResponseWriter, r *http.Request, p page) {
 	}
 	counted, end := b.metrics.streaming(p.name, w)
 	defer end()
-	v.writer = counted
-	h := w.Header()
-	h.Set("Content-Type", "text/event-stream")
-	h.Set("X-Accel-Buffering", "no") // nginx would keep it back
+	v.to = events.Begin(counted, events.MediaType, 0) // package shield bounds each write
 	if err := v.begin(now, state); err == nil {
 		v.run()
 	}
@@ -134,7 +131,7 @@ func (v *viewer) begin(now view, state string) error {
 	hello, _ := json.Marshal(map[string]string{ // never fails
 		"build": v.board.static.hash, "reader": v.board.reader(v.request),
 	})
-	if err := v.send(eventHello, "", hello); err != nil {
+	if err := v.to.Event(eventHello, "", hello); err != nil {
 		return err
 	}
 	patch, next := diff(fragment.State{}, now)
@@ -161,7 +158,7 @@ func (v *viewer) run() {
 		case <-ctx.Done():
 			return
 		case <-end.C():
-			_ = v.comment("the longest time of a stream is over: connect again")
+			_ = v.to.Comment("the longest time of a stream is over: connect again")
 			return
 		case _, open := <-v.events:
 			if !open { // it did not keep up: the next update makes up for what it missed
@@ -176,7 +173,7 @@ func (v *viewer) run() {
 		case <-due.C():
 			resting = false
 		case <-heartbeat.C():
-			if v.comment("nothing has happened") != nil {
+			if v.to.Comment("nothing has happened") != nil {
 				return
 			}
 		}
@@ -204,7 +201,7 @@ func (v *viewer) update() bool {
 	}
 	if v.failing != "" {
 		v.failing = ""
-		if v.send(eventProblem, "", []byte("null")) != nil {
+		if v.to.Event(eventProblem, "", []byte("null")) != nil {
 			return false
 		}
 	}
@@ -241,7 +238,7 @@ func (v *viewer) problem(err error) bool {
 			return false
 		}
 	}
-	return v.send(eventProblem, "", message) == nil && !over
+	return v.to.Event(eventProblem, "", message) == nil && !over
 }
 
 func (v *viewer) patch(p fragment.Patch) error {
@@ -249,29 +246,9 @@ func (v *viewer) patch(p fragment.Patch) error {
 	if err != nil {
 		return err
 	}
-	if err := v.send(eventPatch, v.sent.Digest(), message); err != nil {
+	if err := v.to.Event(eventPatch, v.sent.Digest(), message); err != nil {
 		return err
 	}
 	v.board.metrics.updates.WithLabelValues(v.page.name).Inc()
 	return nil
-}
-
-// send an event, whose data is on one line.
-func (v *viewer) send(name, id string, data []byte) error {
-	message := make([]byte, 0, len(data)+100)
-	message = fmt.Appendf(message, "event: %s\n", name)
-	if id != "" {
-		message = fmt.Appendf(message, "id: %s\n", id)
-	}
-	return v.write(fmt.Appendf(message, "data: %s\n\n", data))
-}
-
-func (v *viewer) comment(text string) error { return v.write(fmt.Appendf(nil, ": %s\n\n", text)) }
-
-// write at once. How long a browser may take is package shield's matter.
-func (v *viewer) write(message []byte) error {
-	if _, err := v.writer.Write(message); err != nil {
-		return err
-	}
-	return http.NewResponseController(v.writer).Flush()
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"mlplatform.example.com/trainingjob-operator/pkg/server/events"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/live"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 )
@@ -43,7 +44,7 @@ func (s *Server) routeEvents() {
 		Summary: "Follow the changes of TrainingJobs", Description: aboutEvents,
 		Responses: map[string]*huma.Response{"200": {
 			Description: "A stream of events",
-			Content: map[string]*huma.MediaType{typeEvents: {Schema: &huma.Schema{
+			Content: map[string]*huma.MediaType{events.MediaType: {Schema: &huma.Schema{
 				Type: huma.TypeArray, Description: "Events in the order in which they are sent.",
 				Items: &huma.Schema{
 					Type: huma.TypeObject, Required: []string{"event", "id", "data"},
@@ -91,7 +92,7 @@ func (s *Server) events(ctx context.Context, in *EventsInput) (*huma.StreamRespo
 	}
 	return &huma.StreamResponse{Body: func(h huma.Context) {
 		defer subscription.Close()
-		r.out = s.streamTo(h, typeEvents)
+		r.out = s.streamTo(h, events.MediaType)
 		if err := r.run(ctx, subscription); err != nil && ctx.Err() == nil {
 			s.Log.V(1).Info("A stream of events has ended", "cluster", in.Cluster, "why", err.Error())
 		}
@@ -102,7 +103,7 @@ func (s *Server) events(ctx context.Context, in *EventsInput) (*huma.StreamRespo
 type reader struct {
 	server  *Server
 	cluster string
-	out     *stream
+	out     *events.Writer
 	// seen is whether the reader may list the jobs of a namespace, as the cluster last said.
 	seen map[string]bool
 }
@@ -123,10 +124,10 @@ func (r *reader) run(ctx context.Context, sub *live.Subscription) error {
 		case <-ctx.Done():
 			return nil
 		case <-end.C():
-			return r.comment("the longest time of a stream is over: connect again")
+			return r.out.Comment("the longest time of a stream is over: connect again")
 		case e, open := <-sub.Events():
 			if !open {
-				return r.comment("the reader does not keep up, or the server ends: connect again")
+				return r.out.Comment("the reader does not keep up, or the server ends: connect again")
 			}
 			if err := r.change(ctx, e); err != nil {
 				return err
@@ -136,7 +137,7 @@ func (r *reader) run(ctx context.Context, sub *live.Subscription) error {
 				return err
 			}
 		case <-heartbeat.C():
-			if err := r.comment("nothing has happened"); err != nil {
+			if err := r.out.Comment("nothing has happened"); err != nil {
 				return err
 			}
 		}
@@ -146,7 +147,7 @@ func (r *reader) run(ctx context.Context, sub *live.Subscription) error {
 // begin with all jobs, or with the changes that were missed.
 func (r *reader) begin(ctx context.Context, sub *live.Subscription) error {
 	if sub.Reset {
-		if err := r.send(eventReset, sub.Position, []byte("{}")); err != nil {
+		if err := r.out.Event(eventReset, sub.Position, []byte("{}")); err != nil {
 			return err
 		}
 	}
@@ -159,7 +160,7 @@ func (r *reader) begin(ctx context.Context, sub *live.Subscription) error {
 			return fmt.Errorf("encoding a job: %w", err)
 		}
 		// Without an id: who has not got all of them begins anew.
-		if err := r.send(string(live.Added), "", data); err != nil {
+		if err := r.out.Event(string(live.Added), "", data); err != nil {
 			return err
 		}
 	}
@@ -168,7 +169,7 @@ func (r *reader) begin(ctx context.Context, sub *live.Subscription) error {
 			return err
 		}
 	}
-	return r.send(eventSynced, sub.Position, []byte("{}"))
+	return r.out.Event(eventSynced, sub.Position, []byte("{}"))
 }
 
 func namespacesOf(sub *live.Subscription) []string {
@@ -193,7 +194,7 @@ func (r *reader) change(ctx context.Context, e live.Event) error {
 	if err != nil {
 		return fmt.Errorf("encoding a job: %w", err)
 	}
-	return r.send(string(e.Change), e.Position, data)
+	return r.out.Event(string(e.Change), e.Position, data)
 }
 
 // learn which of some namespaces the reader may see.
@@ -223,23 +224,5 @@ func (r *reader) recheck(ctx context.Context) (same bool, err error) {
 	if reflect.DeepEqual(before, r.seen) {
 		return true, nil
 	}
-	return false, r.send(eventReset, "rights-changed", []byte("{}"))
-}
-
-// send an event. Its data is JSON on one line. An id that is empty is not sent: the reader keeps the last
-// one.
-func (r *reader) send(name, id string, data []byte) error {
-	message := make([]byte, 0, len(data)+100)
-	message = fmt.Appendf(message, "event: %s\n", name)
-	if id != "" {
-		message = fmt.Appendf(message, "id: %s\n", id)
-	}
-	message = fmt.Appendf(message, "data: %s\n\n", data)
-	_, err := r.out.Write(message)
-	return err
-}
-
-func (r *reader) comment(text string) error {
-	_, err := fmt.Fprintf(r.out, ": %s\n\n", text)
-	return err
+	return false, r.out.Event(eventReset, "rights-changed", []byte("{}"))
 }

@@ -23,7 +23,6 @@ const (
 	typeJSONPatch  = "application/json-patch+json"
 	typeText       = "text/plain"
 	typeCSV        = "text/csv"
-	typeEvents     = "text/event-stream"
 )
 
 // maxBody is how large a body may be: what etcd takes by default.

@@ -3,40 +3,19 @@ package rest
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/server/events"
 )
 
-// stream is an answer that is written as it comes.
-type stream struct {
-	writer     http.ResponseWriter
-	controller *http.ResponseController
-	timeout    time.Duration
-}
-
-// streamTo begins an answer of status 200 on a response.
-func (s *Server) streamTo(ctx huma.Context, mediaType string) *stream {
+// streamTo begins a response of status 200 that is sent as it is written.
+func (s *Server) streamTo(ctx huma.Context, mediaType string) *events.Writer {
 	_, w := humago.Unwrap(ctx)
-	h := w.Header()
-	h.Set("Content-Type", mediaType)
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no") // nginx would keep it back
+	out := events.Begin(w, mediaType, s.WriteTimeout)
 	ctx.SetStatus(http.StatusOK)
-	return &stream{w, http.NewResponseController(w), s.WriteTimeout}
-}
-
-// Write passes bytes on at once. A reader that does not take them in time ends the stream.
-func (t *stream) Write(p []byte) (int, error) {
-	// The deadline is the connection's, by the machine's clock. One that cannot be set leaves the server's own.
-	_ = t.controller.SetWriteDeadline(time.Now().Add(t.timeout))
-	n, err := t.writer.Write(p)
-	if err == nil {
-		err = t.controller.Flush()
-	}
-	return n, err
+	return out
 }
 
 // whileAllowed ends the context when the longest time of a stream is over, or when the reader may no longer

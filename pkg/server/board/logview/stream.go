@@ -2,15 +2,14 @@ package logview
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"time"
 
 	"k8s.io/utils/clock"
 
+	"mlplatform.example.com/trainingjob-operator/pkg/server/events"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
@@ -87,7 +86,7 @@ func (s *Streams) Serve(
 	}()
 	// Reads of the log may not end with the context, but do when it is closed.
 	defer func() { _ = log.Close(); cancel(); <-done }()
-	s.send(ctx, begin(w, s.WriteTimeout), start, batches)
+	s.send(ctx, events.Begin(w, events.MediaType, s.WriteTimeout), start, batches)
 	return nil
 }
 
@@ -99,21 +98,11 @@ func positionIn(r *http.Request) string {
 	return r.URL.Query().Get(ParamAfter)
 }
 
-// begin a stream of events.
-func begin(w http.ResponseWriter, timeout time.Duration) *events {
-	h := w.Header()
-	h.Set("Content-Type", "text/event-stream")
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no") // nginx would keep it back
-	w.WriteHeader(http.StatusOK)
-	return &events{w, http.NewResponseController(w), timeout}
-}
-
 // send batches until there are no more, or nobody takes them.
-func (s *Streams) send(ctx context.Context, to *events, at Position, batches <-chan batch) {
+func (s *Streams) send(ctx context.Context, to *events.Writer, at Position, batches <-chan batch) {
 	beat := s.Clock.NewTicker(s.Heartbeat)
 	defer beat.Stop()
-	if to.comment() != nil {
+	if to.Comment("") != nil {
 		return
 	}
 	for {
@@ -121,23 +110,23 @@ func (s *Streams) send(ctx context.Context, to *events, at Position, batches <-c
 		case <-ctx.Done():
 			return
 		case <-beat.C():
-			if to.comment() != nil {
+			if to.Comment("") != nil {
 				return
 			}
 		case b := <-batches:
 			for _, line := range b.lines {
 				at = at.behind(line)
 			}
-			if len(b.lines) > 0 && to.event(eventLines, at.String(), map[string]any{"lines": b.lines}) != nil {
+			if len(b.lines) > 0 && to.EventJSON(eventLines, at.String(), map[string]any{"lines": b.lines}) != nil {
 				return
 			}
 			switch {
 			case b.err == nil:
 				continue
 			case errors.Is(b.err, io.EOF):
-				_ = to.event(eventEnd, at.String(), struct{}{})
+				_ = to.EventJSON(eventEnd, at.String(), struct{}{})
 			case ctx.Err() == nil:
-				_ = to.event(eventProblem, at.String(), problem.Of(b.err))
+				_ = to.EventJSON(eventProblem, at.String(), problem.Of(b.err))
 			}
 			return
 		}
@@ -165,34 +154,4 @@ func readBatches(log io.Reader, start Position, take func(batch) bool) {
 		}
 		b.lines, size = nil, 0
 	}
-}
-
-// events are written to a browser.
-type events struct {
-	writer     http.ResponseWriter
-	controller *http.ResponseController
-	timeout    time.Duration
-}
-
-func (e *events) event(name, id string, data any) error {
-	text, err := json.Marshal(data)
-	if err != nil {
-		return fmt.Errorf("encoding an event: %w", err)
-	}
-	if id != "" {
-		id = "id: " + id + "\n"
-	}
-	return e.write("event: " + name + "\n" + id + "data: " + string(text) + "\n\n")
-}
-
-func (e *events) comment() error { return e.write(":\n\n") }
-
-// write at once. The deadline is the connection's, by the machine's clock; one that cannot be set leaves the
-// server's own.
-func (e *events) write(s string) error {
-	_ = e.controller.SetWriteDeadline(time.Now().Add(e.timeout))
-	if _, err := io.WriteString(e.writer, s); err != nil {
-		return fmt.Errorf("writing an event: %w", err)
-	}
-	return e.controller.Flush()
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"mlplatform.example.com/trainingjob-operator/pkg/server/events"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
@@ -34,7 +35,7 @@ type Together struct {
 type together struct {
 	*Together
 	streams   *Streams
-	to        *events
+	to        *events.Writer
 	merger    *merger
 	positions Positions
 	states    []*rankState // nil: unknown
@@ -71,8 +72,9 @@ func (s *Streams) ServeTogether(w http.ResponseWriter, r *http.Request, all *Tog
 	}
 	running.Go(func() { s.watch(ctx, all, followers, &idle, over) })
 	t := &together{
-		Together: all, streams: s, to: begin(w, s.WriteTimeout), merger: newMerger(len(all.Ranks)),
-		positions: positions, states: make([]*rankState, len(all.Ranks)),
+		Together: all, streams: s, to: events.Begin(w, events.MediaType, s.WriteTimeout),
+		merger: newMerger(len(all.Ranks)), positions: positions,
+		states: make([]*rankState, len(all.Ranks)),
 	}
 	t.run(ctx, news, &idle, over)
 	return nil
@@ -140,7 +142,7 @@ func (t *together) run(ctx context.Context, news <-chan rankNews, idle *idleness
 	clock := t.streams.Clock
 	beat := clock.NewTicker(t.streams.Heartbeat)
 	defer beat.Stop()
-	if t.to.comment() != nil {
+	if t.to.Comment("") != nil {
 		return
 	}
 	for {
@@ -180,9 +182,9 @@ func (t *together) await(
 		t.take(n)
 	case <-ripe:
 	case <-beat:
-		return t.to.comment() == nil
+		return t.to.Comment("") == nil
 	case <-over:
-		_ = t.to.event(eventEnd, t.positions.String(), struct{}{})
+		_ = t.to.EventJSON(eventEnd, t.positions.String(), struct{}{})
 		return false
 	}
 	return true
@@ -220,7 +222,7 @@ func (t *together) sendLines(lines []mergedLine) error {
 		t.positions[rank] = at.behind(l.Line)
 		sent = append(sent, sentLine{name(rank), l.Line})
 	}
-	return t.to.event(eventLines, t.positions.String(), map[string]any{"lines": sent})
+	return t.to.EventJSON(eventLines, t.positions.String(), map[string]any{"lines": sent})
 }
 
 // settled reports whether every log was opened or has failed.
@@ -256,7 +258,7 @@ func (t *together) sendStates() error {
 			waiting = append(waiting, waitingRank{name(t.Ranks[i]), s.why})
 		}
 	}
-	return t.to.event(eventRanks, "", map[string]any{
+	return t.to.EventJSON(eventRanks, "", map[string]any{
 		"following": t.following(), "of": len(t.states), "waiting": waiting,
 	})
 }
@@ -269,6 +271,6 @@ func (t *together) refused() bool {
 			return false
 		}
 	}
-	_ = t.to.event(eventProblem, "", t.states[0].problem)
+	_ = t.to.EventJSON(eventProblem, "", t.states[0].problem)
 	return true
 }
