@@ -180,8 +180,9 @@ func (p *process) reports(t *testing.T, c client.Client) {
 		t.Fatal(err)
 	}
 	for token, says := range map[string]string{"": "Authorization", "forged": "expired",
-		bound.Status.Token: "bound to no pod"} {
-		code, body := request(t.Context(), t, http.MethodPost, "https://"+p.reportsAt+reportserver.Path, token)
+		bound.Status.Token: "not bound to a pod"} {
+		code, body := request(t.Context(), t, http.MethodPost, "https://"+p.reportsAt+reportserver.Path,
+			token)
 		if code != http.StatusUnauthorized || !strings.Contains(body, says) {
 			t.Errorf("got %d %q, want 401 with %q", code, body, says)
 		}
@@ -212,7 +213,6 @@ func get(ctx context.Context, t *testing.T, url, token string) (int, string) {
 	t.Helper()
 	return request(ctx, t, http.MethodGet, url, token)
 }
-
 func request(ctx context.Context, t *testing.T, method, url, token string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(ctx, method, url, nil)

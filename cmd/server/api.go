@@ -21,10 +21,10 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/shield"
 )
 
-// callers are who calls the API, what they may do, and how much of it.
+// callers authenticates and authorizes the callers of the API, and limits their requests.
 type callers struct {
 	identity *identity.Authentication
-	sessions *session.Sessions // nil where the board is off: no browser logs in
+	sessions *session.Sessions // nil if the board is disabled: no browser logs in
 	access   *access.Clusters
 	shield   *shield.Shield
 	problem  identity.WriteProblem
@@ -42,7 +42,7 @@ func (p *process) newCallers() (*callers, error) {
 	var clusters []access.Cluster
 	for _, c := range p.clusters {
 		config := clientrest.CopyConfig(c.rest)
-		config.WarningHandlerWithContext = rest.WarningHandler{} // they are the caller's
+		config.WarningHandlerWithContext = rest.WarningHandler{} // warnings are for the caller
 		clusters = append(clusters, access.Cluster{Name: c.name, Config: config})
 	}
 	may, err := access.New(access.Options{
@@ -63,7 +63,6 @@ func (p *process) newCallers() (*callers, error) {
 		identity: who, sessions: browsers, access: may, shield: limits, problem: p.writeProblem,
 	}, nil
 }
-
 func (p *process) newSessions(who *identity.Authentication) (*session.Sessions, error) {
 	if !p.config.Board.Enabled {
 		return nil, nil
@@ -73,7 +72,7 @@ func (p *process) newSessions(who *identity.Authentication) (*session.Sessions, 
 		Problem: p.writeProblem, Clock: clock.RealClock{}, Registry: p.registry, Log: p.log.WithName("session"),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("letting browsers log in: %w", err)
+		return nil, fmt.Errorf("setting up browser logins: %w", err)
 	}
 	return s, nil
 }
@@ -91,15 +90,14 @@ func (p *process) newIdentity() (*identity.Authentication, error) {
 		}
 		client, err := authenticationclient.NewForConfig(reviewer.rest)
 		if err != nil {
-			return nil, fmt.Errorf("making a client of cluster %s: %w", reviewer.name, err)
+			return nil, fmt.Errorf("creating a client of cluster %s: %w", reviewer.name, err)
 		}
 		o.Reviews, o.ReviewCluster = client.TokenReviews(), reviewer.name
 	}
 	return identity.New(o)
 }
 
-// runnables of the callers: issuers and CAs are followed, and what the server itself may do, and which
-// sessions are over.
+// runnables follow the issuers, the CAs, the server's own rights and the ends of sessions.
 func (c *callers) runnables() []runnable {
 	all := []runnable{c.identity.Start, c.access.Start}
 	if c.sessions != nil {
@@ -108,13 +106,13 @@ func (c *callers) runnables() []runnable {
 	return all
 }
 
-// open are the paths that tell nothing of any cluster.
+// open are the paths that reveal nothing of a cluster.
 var open = map[string]bool{
 	"/version": true, "/api/version": true, "/api/ping": true, "/api/v1/openapi.json": true,
 }
 
-// handler lets next handle what is harmless: the open paths for everybody, the others for callers that are
-// known, as often as each of them may.
+// handler limits requests: of open paths for any client, of others only for known callers, within their
+// limits.
 func (c *callers) handler(next http.Handler) http.Handler {
 	authenticated := identity.Middleware(c.identity, c.problem)
 	if c.sessions != nil {
@@ -130,8 +128,8 @@ func (c *callers) handler(next http.Handler) http.Handler {
 	}))
 }
 
-// vouch makes the connection of a known caller a known one. Its owner is its address, because the users
-// behind an ingress share connections.
+// vouch marks the connection of a known caller as known. Its owner is the address, because users behind an
+// ingress share connections.
 func vouch(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !boundedlistener.Vouch(r.Context(), identity.Address(r)) {
@@ -141,7 +139,7 @@ func vouch(next http.Handler) http.Handler {
 	})
 }
 
-// fail answers with what has gone wrong, and logs what the client is not told.
+// fail responds with an error, and logs its cause, which the client does not receive.
 func fail(log logr.Logger) func(http.ResponseWriter, *http.Request, error) {
 	return func(w http.ResponseWriter, r *http.Request, err error) {
 		p := problem.Write(w, r, err)

@@ -168,7 +168,7 @@ func startAttacked(t *testing.T) *attacked {
 		}
 	})
 	for _, user := range []string{"mallory", "mia"} { // the server remembers the token
-		eventually(t, "the server acts for "+user, func() bool {
+		eventually(t, "the server does not act for "+user, func() bool {
 			return a.create(user, "kind: Job") == http.StatusBadRequest
 		})
 	}

@@ -18,7 +18,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/shield"
 )
 
-// newPlacement follows what is on the nodes of the clusters for the board's map; nil where there is none.
+// newPlacement follows the nodes of the clusters for the board's map; nil if the board is disabled.
 func (p *process) newPlacement() (*placement.Clusters, error) {
 	if !p.config.Board.Enabled || p.config.Listen.BindAddress == config.Off {
 		return nil, nil
@@ -39,7 +39,7 @@ func (p *process) newPlacement() (*placement.Clusters, error) {
 	}), nil
 }
 
-// routeBoard serves the web pages, where they are enabled, from the operations of the API.
+// routeBoard serves the web pages, if they are enabled, from the operations of the API.
 func (p *process) routeBoard(mux *http.ServeMux, api *rest.Server) error {
 	if !p.config.Board.Enabled {
 		return nil
@@ -52,7 +52,7 @@ func (p *process) routeBoard(mux *http.ServeMux, api *rest.Server) error {
 		LongestStream: time.Duration(p.config.Limits.StreamSeconds) * time.Second,
 	})
 	if err != nil {
-		return fmt.Errorf("making the board: %w", err)
+		return fmt.Errorf("creating the board: %w", err)
 	}
 	p.board = b
 	mux.Handle(board.Root, b)
@@ -60,8 +60,8 @@ func (p *process) routeBoard(mux *http.ServeMux, api *rest.Server) error {
 	return nil
 }
 
-// formGPU is the resource that the form for new jobs calls GPUs: NVIDIA's where it counts as one, else the
-// first that the configuration names, and not by a pattern; empty where there is none.
+// formGPU is the GPU resource in the form for new jobs: NVIDIA's if it counts as a GPU, else the first
+// configured name that is not a pattern; empty if there is none.
 func formGPU(counted framework.GPUs) string {
 	const common = "nvidia.com/gpu"
 	if counted.Counts(common) {
@@ -74,7 +74,7 @@ func formGPU(counted framework.GPUs) string {
 	return counted[i]
 }
 
-// userOf a request, who can log out where a session brought the request.
+// userOf returns the user of a request, who can log out if the request has a session.
 func userOf(r *http.Request) board.User {
 	id, _ := identity.FromContext(r.Context())
 	u := board.User{Name: id.Name}
@@ -84,7 +84,7 @@ func userOf(r *http.Request) board.User {
 	return u
 }
 
-// csrfOf the session that brought a request. Without one it needs no token.
+// csrfOf returns the CSRF token of the session of a request; empty without one.
 func csrfOf(r *http.Request) string {
 	if s, has := session.FromContext(r.Context()); has {
 		return s.CSRF()
@@ -92,14 +92,14 @@ func csrfOf(r *http.Request) string {
 	return ""
 }
 
-// writeProblem is how the packages that know no problems answer: by a page to who asks for a page.
+// writeProblem writes errors for the packages without problems: as a page if the client requests a page.
 func (p *process) writeProblem(
 	w http.ResponseWriter, r *http.Request, status int, detail, field, remedy string,
 ) {
-	said := problem.ForStatus(status, detail, remedy).About(field)
+	found := problem.ForStatus(status, detail, remedy).About(field)
 	if p.board != nil && strings.HasPrefix(r.URL.Path, board.Root) {
-		p.board.Problem(w, r, said)
+		p.board.Problem(w, r, found)
 		return
 	}
-	problem.Write(w, r, said)
+	problem.Write(w, r, found)
 }

@@ -116,7 +116,7 @@ func TestBoardOfSession(t *testing.T) {
 		t.Fatal(page)
 	}
 	w = do(http.MethodGet, "/board/clusters/main/jobs", "")
-	if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "have not been read yet") {
+	if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "are not listed yet") {
 		t.Errorf("status %d: %s", w.Code, w.Body)
 	}
 	submit := "/board/clusters/main/submit"

@@ -21,7 +21,7 @@ import (
 
 const page = "text/html,*/*;q=0.8"
 
-// TestBrowsersAreSentToLogin, and programs are told what is missing, in the words of the API.
+// TestBrowsersAreSentToLogin, and programs get the API's problem.
 func TestBrowsersAreSentToLogin(t *testing.T) {
 	p := newProcess(t)
 	handler, err := p.routes()
@@ -47,9 +47,9 @@ func TestBrowsersAreSentToLogin(t *testing.T) {
 		t.Errorf("a page: %d to %s", w.Code, at)
 	}
 	w = ask(handler, http.MethodGet, "/api/v1/clusters", "application/json")
-	var told struct{ Status int }
-	if err := json.Unmarshal(w.Body.Bytes(), &told); err != nil || w.Code != http.StatusUnauthorized ||
-		told.Status != w.Code || w.Header().Get("Content-Type") != "application/problem+json" {
+	var notified struct{ Status int }
+	if err := json.Unmarshal(w.Body.Bytes(), &notified); err != nil || w.Code != http.StatusUnauthorized ||
+		notified.Status != w.Code || w.Header().Get("Content-Type") != "application/problem+json" {
 		t.Errorf("a program: %d %s", w.Code, w.Body)
 	}
 	w = ask(handler, http.MethodGet, "/login", page)

@@ -47,8 +47,8 @@ var life = []v1alpha1.Transition{
 }
 
 // TestKilledServer: a server that is killed again and again while 200 jobs live their lives has recorded what
-// one that was left alone has; what is deleted while it is away is said to be gone, and with the finalizer it
-// waits for it. All of it with the rights that ship, and no other.
+// one that was left alone has; what is deleted while it is away is recorded as deleted, and with the
+// finalizer it waits for it. All of it with the rights that ship, and no other.
 func TestKilledServer(t *testing.T) {
 	c, err := harness.Start(t.Context(), harness.Options{Root: "../.."})
 	if err != nil {
@@ -79,7 +79,7 @@ func TestKilledServer(t *testing.T) {
 	w.undisturbed.stop(t)
 	for _, s := range []*server{w.killed, w.undisturbed} {
 		if bad := s.complaints(); len(bad) > 0 {
-			t.Errorf("%s:\n%s", s.name, said(bad))
+			t.Errorf("%s:\n%s", s.name, joined(bad))
 		}
 	}
 }
@@ -170,7 +170,6 @@ func latest(j *v1alpha1.TrainingJob) func(history.Record) string {
 			fmt.Sprintf("version %s, not %s", r.Job.ResourceVersion, j.ResourceVersion))
 	}
 }
-
 func (w *cluster200) record(t *testing.T, db *store.Store, j *v1alpha1.TrainingJob) history.Record {
 	t.Helper()
 	r, err := db.Job(t.Context(), keyOf(j))
@@ -197,7 +196,7 @@ func (w *cluster200) deleteWhileAway(t *testing.T) {
 	w.killed.ready(t)
 	for _, j := range w.all[10:] {
 		if r := w.record(t, w.killedDB, j); r.Job.Deleted != nil || r.Job.DeletedBefore != nil {
-			t.Errorf("%s is said to be deleted: %+v", j.Name, r.Job)
+			t.Errorf("%s is recorded as deleted: %+v", j.Name, r.Job)
 		}
 	}
 }

@@ -19,8 +19,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/recorder"
 )
 
-// cluster of the configuration. Nothing is asked of it before its cache is started, so that one that is away
-// keeps none of the others waiting.
+// cluster of the configuration. It sends no request before its cache is started, so that an unavailable
+// cluster does not delay the others.
 type cluster struct {
 	name   string
 	rest   *rest.Config
@@ -28,7 +28,7 @@ type cluster struct {
 	client client.Client
 }
 
-// openClusters makes the clients of all clusters, in the order of the configuration.
+// openClusters creates the clients of all clusters, in the order of the configuration.
 func openClusters(cfg config.ServerConfiguration) ([]cluster, error) {
 	scheme := runtime.NewScheme()
 	err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme),
@@ -56,16 +56,16 @@ func openCluster(c config.Cluster, scheme *runtime.Scheme) (cluster, error) {
 	options.Scheme = scheme
 	watched, err := cache.New(at, options)
 	if err != nil {
-		return cluster{}, fmt.Errorf("making its cache: %w", err)
+		return cluster{}, fmt.Errorf("creating its cache: %w", err)
 	}
 	direct, err := client.New(at, client.Options{Scheme: scheme})
 	if err != nil {
-		return cluster{}, fmt.Errorf("making its client: %w", err)
+		return cluster{}, fmt.Errorf("creating its client: %w", err)
 	}
 	return cluster{name: c.Name, rest: at, cache: watched, client: direct}, nil
 }
 
-// restConfig has no client-side rate limit: the API server's own flow control is fairer.
+// restConfig has no client-side rate limit: the API server's flow control is fairer.
 func restConfig(c config.Cluster) (*rest.Config, error) {
 	var at *rest.Config
 	var err error

@@ -22,7 +22,7 @@ import (
 
 const deploy = "../../deploy/"
 
-// free is an address of this machine at which nobody listens.
+// free is an address of this machine without a listener.
 func free(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -1,8 +1,8 @@
 // Command server keeps the history of TrainingJobs and serves it: flags → configuration → database → clusters
 // → recorders and handlers.
 //
-// It is the only program that knows the packages below pkg/server. It holds nothing beside its database: any
-// number of replicas do the same work, and what they do twice changes nothing.
+// Only this program imports all packages below pkg/server. Its only state is the database: any
+// number of replicas can do the same work, and repeating it changes nothing.
 //
 //	main.go      flags
 //	run.go       what runs, and in which order it ends
@@ -48,7 +48,7 @@ type arguments struct {
 
 func parseArguments(args []string) (arguments, error) {
 	a, flags := arguments{}, flag.NewFlagSet("server", flag.ExitOnError)
-	flags.StringVar(&a.config, "config", "", "path of the ServerConfiguration; without it the defaults hold")
+	flags.StringVar(&a.config, "config", "", "path of the ServerConfiguration; default values without it")
 	flags.BoolVar(&a.showVersion, "version", false, "print the version and exit")
 	clientconfig.RegisterFlags(flags)
 	a.logging.BindFlags(flags)

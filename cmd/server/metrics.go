@@ -15,12 +15,13 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/config"
 )
 
-// The API server of the first cluster authenticates and authorizes whoever reads the metrics.
+// The API server of the first cluster authenticates and authorizes requests for the metrics.
+//
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 
-// serveMetrics at metrics.bindAddress; where they are secure, to those whom the API server of the first
-// cluster allows to GET /metrics.
+// serveMetrics serves at metrics.bindAddress; secure metrics only to users who may GET /metrics in the first
+// cluster.
 func (p *process) serveMetrics() ([]runnable, error) {
 	c := p.config.Metrics
 	if c.BindAddress == config.Off {
@@ -32,7 +33,7 @@ func (p *process) serveMetrics() ([]runnable, error) {
 	if c.Secure {
 		guarded, err := p.guard(handler)
 		if err != nil {
-			return nil, fmt.Errorf("guarding the metrics: %w", err)
+			return nil, fmt.Errorf("securing the metrics: %w", err)
 		}
 		handler = guarded
 		certificate, err := ownCertificate()
@@ -71,19 +72,19 @@ const (
 	nameDatabase = "trainingjob_server_database_up"
 )
 
-// metricDescriptions of the process.
+// metricDescriptions returns the metrics of the process.
 func metricDescriptions() []metric.Description {
 	return []metric.Description{
 		{Name: nameBuild, Type: metric.Gauge, Labels: []string{"version"}, Cardinality: "1",
 			Help: "1, with the version of the server."},
 		{Name: nameDatabase, Type: metric.Gauge, Cardinality: "1",
-			Help: "1 where the database can be read. Whether it can be written, the recorder's lag tells."},
+			Help: "1 if the database can be read. The recorder's lag shows whether it can be written."},
 	}
 }
 
 type pinger interface{ Ping(context.Context) error }
 
-// collector reads its values when it is scraped.
+// collector reads its values at each scrape.
 type collector struct{ store pinger }
 
 // Describe implements prometheus.Collector.

@@ -80,7 +80,7 @@ func TestTwoServers(t *testing.T) {
 	for _, s := range servers {
 		s.stop(t)
 		if bad := s.complaints(); len(bad) > 0 {
-			t.Errorf("%s:\n%s", s.name, said(bad))
+			t.Errorf("%s:\n%s", s.name, joined(bad))
 		}
 	}
 }

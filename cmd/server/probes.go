@@ -14,7 +14,7 @@ import (
 // probeTimeout is shorter than the timeout of the probes in deploy/server.
 const probeTimeout = time.Second
 
-// serveProbes at health.bindAddress.
+// serveProbes serves at health.bindAddress.
 func (p *process) serveProbes() ([]runnable, error) {
 	if p.config.Health.BindAddress == config.Off {
 		return nil, nil
@@ -23,15 +23,15 @@ func (p *process) serveProbes() ([]runnable, error) {
 	return []runnable{server}, err
 }
 
-// probes are /healthz, that the process answers; /readyz, that what it serves can be read; and, which no
-// probe asks, /clusters, since a cluster that is away is no reason to serve nothing of the others, and
-// /readyz/acting, that the server's rights are such that it may act for its callers.
+// probes are /healthz, the process responds; /readyz, the data can be read. No kubelet probe uses /clusters,
+// because the server can serve the other clusters when one is unavailable, and /readyz/acting, the server has
+// the rights to act for its callers.
 func (p *process) probes() http.Handler {
 	clusters := map[string]healthz.Checker{}
 	for _, r := range p.recorders {
 		clusters[r.Cluster] = func(*http.Request) error {
 			if !r.Synced() {
-				return fmt.Errorf("not all jobs have been seen, %d are to be written", r.Pending())
+				return fmt.Errorf("not all jobs are listed, %d are not written", r.Pending())
 			}
 			return nil
 		}
@@ -48,7 +48,7 @@ func (p *process) probes() http.Handler {
 	return mux
 }
 
-// databaseReads: a database that cannot be written, as on a full disk, still serves the history.
+// databaseReads: a database that is not writable, such as on a full disk, still serves the history.
 func (p *process) databaseReads(req *http.Request) error {
 	ctx, cancel := context.WithTimeout(req.Context(), probeTimeout)
 	defer cancel()

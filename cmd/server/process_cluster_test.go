@@ -247,4 +247,4 @@ func build(t *testing.T) string {
 	return binary
 }
 
-func said(all []string) string { return strings.Join(all, "\n") }
+func joined(all []string) string { return strings.Join(all, "\n") }

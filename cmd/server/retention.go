@@ -9,21 +9,21 @@ import (
 )
 
 const (
-	// pruneEvery hour: what is kept for days need not go by the minute.
+	// pruneEvery hour: retention is in days.
 	pruneEvery = time.Hour
-	// pruneRetry after a failure: a database that is away is back sooner or later.
+	// pruneRetry after a failure.
 	pruneRetry = 5 * time.Minute
 )
 
-// pruner deletes a part of what ended before a time, and returns how many jobs that were; 0: none are left.
+// pruner deletes some of the jobs that ended before a time, and returns their number; 0: none are left.
 type pruner interface {
 	Prune(ctx context.Context, before time.Time) (int, error)
 }
 
-// retention deletes the history that is older than it is to be kept. Several replicas may do so.
+// retention deletes old history. Several replicas can do this.
 type retention struct {
 	store pruner
-	// keep is how long; 0 is for ever.
+	// keep is how long history is kept; 0 is forever.
 	keep  time.Duration
 	clock clock.WithTicker
 	log   logr.Logger
@@ -36,7 +36,7 @@ func (r *retention) run(ctx context.Context) error {
 	for {
 		wait := pruneEvery
 		if err := r.prune(ctx); err != nil && ctx.Err() == nil {
-			r.log.Error(err, "The history that is over is deleted later")
+			r.log.Error(err, "Expired history cannot be deleted now")
 			wait = pruneRetry
 		}
 		timer := r.clock.NewTimer(wait)
@@ -49,7 +49,7 @@ func (r *retention) run(ctx context.Context) error {
 	}
 }
 
-// prune in parts, between which others get to the database.
+// prune deletes in parts, between which other writers use the database.
 func (r *retention) prune(ctx context.Context) error {
 	before := r.clock.Now().Add(-r.keep)
 	for all := 0; ; {
@@ -59,7 +59,8 @@ func (r *retention) prune(ctx context.Context) error {
 		}
 		if all += n; n == 0 {
 			if all > 0 {
-				r.log.Info("Deleted history that is over", "jobs", all, "before", before.UTC().Format(time.DateTime))
+				r.log.Info("Deleted expired history", "jobs", all, "before",
+					before.UTC().Format(time.DateTime))
 			}
 			return nil
 		}

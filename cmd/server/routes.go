@@ -16,12 +16,12 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/tfjob"
 )
 
-// routes of all APIs.
+// routes returns the handler of all APIs.
 func (p *process) routes() (http.Handler, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(map[string]string{"version": version}) // to a client that may be gone
+		_ = json.NewEncoder(w).Encode(map[string]string{"version": version}) // the client can have disconnected
 	})
 	api, err := rest.New(mux, rest.Options{
 		Version: version, Access: p.callers.access, Live: p.live, History: p.store, Prices: p.prices(),
@@ -30,7 +30,7 @@ func (p *process) routes() (http.Handler, error) {
 		LongestStream: time.Duration(p.config.Limits.StreamSeconds) * time.Second,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("making the REST API: %w", err)
+		return nil, fmt.Errorf("creating the REST API: %w", err)
 	}
 	tfjob.New(tfjob.Options{
 		Config: p.config.TFJob, Access: p.callers.access, History: p.store, NotFound: store.ErrNotFound,
@@ -43,14 +43,14 @@ func (p *process) routes() (http.Handler, error) {
 		return nil, err
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		problem.Write(w, r, problem.New(problem.NotFound, "there is no such path",
-			"see /api/v1/openapi.json and docs/tfjob.md for those that there are"))
+		problem.Write(w, r, problem.New(problem.NotFound, "unknown path",
+			"see /api/v1/openapi.json and docs/tfjob.md for the paths"))
 	})
 	return p.callers.handler(mux), nil
 }
 
-// recordOf a version of a job, as the cluster's recorder has it. A recorder knows the nodes by their labels,
-// which make kinds of GPUs.
+// recordOf returns the record of a job, with the GPU kinds that the cluster's recorder derives from the
+// labels of nodes.
 func (p *process) recordOf(cluster string, job *v1alpha1.TrainingJob) history.Record {
 	for _, r := range p.recorders {
 		if r.Cluster == cluster {
@@ -60,7 +60,7 @@ func (p *process) recordOf(cluster string, job *v1alpha1.TrainingJob) history.Re
 	return history.Of(cluster, job, history.Options{UserKeys: p.config.UserKeys})
 }
 
-// prices of a GPU of a kind for an hour, exactly.
+// prices returns the exact price of a GPU-hour by kind.
 func (p *process) prices() map[string]*big.Rat {
 	all := map[string]*big.Rat{}
 	for _, price := range p.config.Prices {

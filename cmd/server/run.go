@@ -24,24 +24,24 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/store"
 )
 
-// runnable runs until its context ends; an error of it ends the process.
+// runnable runs until its context ends; its error ends the process.
 type runnable func(context.Context) error
 
-// process is what runs.
+// process is the running server.
 type process struct {
 	config    config.ServerConfiguration
 	store     *store.Store
 	clusters  []cluster
 	recorders []*recorder.Recorder
 	live      *live.Clusters
-	placement *placement.Clusters // nil where the board is off
+	placement *placement.Clusters // nil if the board is disabled
 	callers   *callers
-	board     *board.Board // nil where it is off
+	board     *board.Board // nil if it is disabled
 	registry  *prometheus.Registry
 	log       logr.Logger
 }
 
-// run until the context ends. What is seen by then is written before the database is closed.
+// run runs until the context ends. It then writes what it has observed and closes the database.
 func run(ctx context.Context, cfg config.ServerConfiguration) (err error) {
 	p := &process{config: cfg, registry: prometheus.NewRegistry(), log: ctrl.Log}
 	dsn, err := cfg.Database.DSN()
@@ -67,7 +67,8 @@ func run(ctx context.Context, cfg config.ServerConfiguration) (err error) {
 	return g.Wait()
 }
 
-// runnables of the process: listeners are opened here, so that an address that is taken is an error at once.
+// runnables returns the parts of the process. It opens the listeners, so that an address in use is an error
+// at once.
 func (p *process) runnables() ([]runnable, error) {
 	var all []runnable
 	for _, c := range p.clusters {
@@ -108,7 +109,7 @@ func (p *process) runnables() ([]runnable, error) {
 	return all, nil
 }
 
-// newLive follows the jobs of the clusters, by the informers that the recorders follow too.
+// newLive follows the jobs of the clusters with the recorders' informers.
 func (p *process) newLive() *live.Clusters {
 	informers := map[string]live.Informers{}
 	for _, c := range p.clusters {
@@ -117,7 +118,7 @@ func (p *process) newLive() *live.Clusters {
 	return live.New(informers, p.log.WithName("live"))
 }
 
-// exporters to a tracking server, where there is one.
+// exporters to a tracking server, if one is configured.
 func (p *process) exporters() ([]runnable, error) {
 	if !p.config.MLflow.On() {
 		return nil, nil
@@ -158,7 +159,7 @@ func (p *process) retention() *retention {
 	}
 }
 
-// gatherers are this process's metrics, and those of the libraries.
+// gatherers returns the metrics of this process and of the libraries.
 func (p *process) gatherers() prometheus.Gatherers {
 	return prometheus.Gatherers{metrics.Registry, p.registry}
 }

@@ -38,7 +38,7 @@ func TestArguments(t *testing.T) {
 	}
 	_, err = parseArguments([]string{"--version", "more"})
 	if err == nil || !strings.Contains(err.Error(), "more") {
-		t.Errorf("an argument that nobody knows: %v", err)
+		t.Errorf("an unknown argument: %v", err)
 	}
 }
 
@@ -365,6 +365,6 @@ func TestRecordOf(t *testing.T) {
 		t.Errorf("got %+v", j)
 	}
 	if j := p.recordOf("other", job).Job; j.User != "ada" || j.GPUKind != "" {
-		t.Errorf("of a cluster that nobody records: %+v", j)
+		t.Errorf("of a cluster without a recorder: %+v", j)
 	}
 }

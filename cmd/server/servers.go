@@ -20,27 +20,28 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/config"
 )
 
-// shutdownTimeout is how long requests that are under way may take at the end.
+// shutdownTimeout is how long requests in progress can take during shutdown.
 const shutdownTimeout = 5 * time.Second
 
-// adminConnections of probes and metrics. A kubelet or a Prometheus needs one.
+// adminConnections of probes and metrics. A kubelet or Prometheus needs one.
 var adminConnections = boundedlistener.Bounds{
 	Strangers: 64, StrangersPerAddress: 16, Known: 1, KnownPerClient: 1, NewPerSecond: 10, Burst: 100,
 }
 
-// apiConnections bound the memory of connections. One that stalls after the largest header takes about
-// 200 KiB, so that all of them take about 300 MiB.
+// apiConnections bounds the memory of connections. A connection that stalls after the largest header takes
+// about 200 KiB, all of them about 300 MiB.
 //
 // An ingress is one address. Its connections become known with the first request of a known caller, and then
-// no flood cuts them: there are places for the defaults of limits.requests and limits.streams. Beyond that a
-// connection closes after its answer, so that users behind the ingress keep their streams. A stranger that
-// does not attack is done within milliseconds. One too many therefore cuts the oldest of its address: a
-// server that rejected the newest would reject everyone while stalled connections hold all places.
+// floods do not close them: there is capacity for the defaults of limits.requests and limits.streams. Beyond
+// that a connection closes after its response, so that users behind the ingress keep their streams. An honest
+// anonymous client finishes within milliseconds. Therefore a new connection closes the oldest one of its
+// address: a server that rejected the newest would reject all clients while stalled connections use the
+// capacity.
 var apiConnections = boundedlistener.Bounds{
 	Strangers: 512, StrangersPerAddress: 256, Known: 1024, KnownPerClient: 1024, NewPerSecond: 200, Burst: 2000,
 }
 
-// serveAPI at listen.bindAddress.
+// serveAPI serves at listen.bindAddress.
 func (p *process) serveAPI() ([]runnable, error) {
 	c := p.config.Listen
 	if c.BindAddress == config.Off {
@@ -48,7 +49,7 @@ func (p *process) serveAPI() ([]runnable, error) {
 	}
 	handler, err := p.routes()
 	if err != nil {
-		return nil, fmt.Errorf("making the API: %w", err)
+		return nil, fmt.Errorf("creating the API: %w", err)
 	}
 	listener, err := net.Listen("tcp", c.BindAddress)
 	if err != nil {
@@ -76,7 +77,7 @@ func (p *process) serveAPI() ([]runnable, error) {
 	return []runnable{follow, serve("api", server, listener)}, nil
 }
 
-// offerLink writes the one-time link to the API, where there is one.
+// offerLink writes the one-time link to the API, if one is configured.
 func (p *process) offerLink(at net.Addr) error {
 	if p.callers.sessions == nil {
 		return nil
@@ -92,7 +93,7 @@ func (p *process) offerLink(at net.Addr) error {
 	return p.callers.sessions.OfferLink(base, os.Stdout)
 }
 
-// serveAdmin serves probes or metrics, whose clients are few and whose answers are small.
+// serveAdmin serves probes or metrics, which have few clients and small responses.
 func serveAdmin(name, address string, handler http.Handler, over *tls.Config) (runnable, error) {
 	inner, err := net.Listen("tcp", address)
 	if err != nil {
@@ -110,8 +111,8 @@ func serveAdmin(name, address string, handler http.Handler, over *tls.Config) (r
 	}, listener), nil
 }
 
-// serve until the context ends; requests that are under way may then end. Their contexts end with the
-// server's, so that streams do.
+// serve serves until the context ends, then waits for requests in progress. Their contexts end with the
+// server's, so streams end at once.
 func serve(name string, server *http.Server, listener net.Listener) runnable {
 	return func(ctx context.Context) error {
 		server.BaseContext = func(net.Listener) context.Context { return ctx }
@@ -138,7 +139,7 @@ func secure(certificate getCertificate, protocols ...string) *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: certificate, NextProtos: protocols}
 }
 
-// certificateOf a directory, whose files are followed.
+// certificateOf reads the certificate in a directory, and follows changes.
 func certificateOf(key, dir string) (getCertificate, runnable, error) {
 	watcher, err := certwatcher.New(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
 	if err != nil {
@@ -147,15 +148,15 @@ func certificateOf(key, dir string) (getCertificate, runnable, error) {
 	return watcher.GetCertificate, watcher.Start, nil
 }
 
-// ownCertificate is made now, and nobody can verify it.
+// ownCertificate returns a new self-signed certificate.
 func ownCertificate() (getCertificate, error) {
 	certificate, key, err := cert.GenerateSelfSignedCertKey("localhost", []net.IP{{127, 0, 0, 1}}, nil)
 	if err != nil {
-		return nil, fmt.Errorf("making a certificate for the metrics: %w", err)
+		return nil, fmt.Errorf("creating a certificate for the metrics: %w", err)
 	}
 	pair, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
-		return nil, fmt.Errorf("making a certificate for the metrics: %w", err)
+		return nil, fmt.Errorf("creating a certificate for the metrics: %w", err)
 	}
 	return func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil }, nil
 }

@@ -1,8 +1,8 @@
-// Package allowance answers one question: has somebody done something too often?
+// Package allowance limits how often a caller can fail.
 //
-// An Allowance is a token bucket. Unlike rate.Limiter's, its events can be given back after time has passed:
-// what may turn out to be a mistake is used up before it is known, and given back where it was none, so that
-// many at a time cannot make more mistakes than are allowed.
+// An Allowance is a token bucket. Unlike with rate.Limiter, events can be given back later: callers take an
+// event before an operation that can fail, and give it back after a success. So concurrent operations cannot
+// fail more often than allowed.
 package allowance
 
 import (
@@ -12,17 +12,17 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// Allowance of one event for each Interval, up to Burst of them. Its user guards it against concurrent use.
+// Allowance of one event for each Interval, up to Burst of them. It is not safe for concurrent use.
 type Allowance struct {
 	Interval time.Duration
 	Burst    int
 
-	// used events, and when that was so.
+	// used events at a time.
 	used float64
 	at   time.Time
 }
 
-// Take uses up one event, and reports whether there was one.
+// Take uses one event. It returns false if there is none.
 func (a *Allowance) Take(now time.Time) bool {
 	if passed := now.Sub(a.at); passed > 0 {
 		a.used = max(0, a.used-passed.Seconds()/a.Interval.Seconds())
@@ -35,12 +35,11 @@ func (a *Allowance) Take(now time.Time) bool {
 	return true
 }
 
-// GiveBack an event that Take has used up.
+// GiveBack returns an event.
 func (a *Allowance) GiveBack() { a.used = max(0, a.used-1) }
 
-// PerKey keeps one Allowance for each of many keys, such as addresses, in bounded memory. It forgets the key
-// that was unused for longest, which then starts again with a full burst. Its methods may be called from
-// several goroutines.
+// PerKey has one Allowance for each of many keys, such as addresses, in bounded memory. It removes the least
+// recently used key, which then starts with a full burst. Its methods are safe for concurrent use.
 type PerKey struct {
 	mu       sync.Mutex
 	entries  *lru.Cache
@@ -48,19 +47,19 @@ type PerKey struct {
 	burst    int
 }
 
-// NewPerKey makes a PerKey of at most size keys.
+// NewPerKey returns a PerKey of at most size keys.
 func NewPerKey(interval time.Duration, burst, size int) *PerKey {
 	return &PerKey{entries: lru.New(size), interval: interval, burst: burst}
 }
 
-// Take uses up one event of a key, and reports whether there was one.
+// Take uses one event of a key. It returns false if there is none.
 func (p *PerKey) Take(key string, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.of(key).Take(now)
 }
 
-// GiveBack an event of a key that Take has used up.
+// GiveBack returns an event of a key.
 func (p *PerKey) GiveBack(key string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -9,28 +9,28 @@ import (
 	"sync/atomic"
 )
 
-// ErrTooMuch ends a connection whose other end has sent too much for somebody unknown.
-var ErrTooMuch = errors.New("a client that is not known yet has sent too much")
+// ErrTooMuch ends a stranger's connection that has sent too much.
+var ErrTooMuch = errors.New("an unauthenticated client has sent too much")
 
 // Conn is a connection that its Listener counts until it is closed.
 type Conn struct {
 	net.Conn
 	listener *Listener
 
-	// received are the bytes that a stranger has sent. trusted is set once the server knows whose the connection
-	// is, even where it may not stay: what it asks is then read to its end.
+	// received bytes from a stranger. trusted is set once the server has authenticated the connection, even
+	// if it cannot stay: its request is then read to the end.
 	received int
 	trusted  atomic.Bool
 
-	// The listener's lock guards what follows. owner is an address or, once vouched for, a client; group is nil
-	// once the connection does not count any more.
+	// The listener's lock guards these. owner is an address or, after Vouch, a client; group is nil once the
+	// connection does not count any more.
 	owner    string
 	group    *group
 	position *list.Element
 	number   uint64
 }
 
-// Read reads from the connection. It is called by one goroutine at a time, as all servers do.
+// Read reads from the connection. Like all servers, call it from one goroutine at a time.
 func (c *Conn) Read(b []byte) (int, error) {
 	most := c.listener.bounds.StrangerBytes
 	if most == 0 || c.trusted.Load() {
@@ -51,8 +51,7 @@ func (c *Conn) Close() error {
 	return c.Conn.Close()
 }
 
-// cut closes the connection without a farewell, so that the kernel keeps nothing of it. Reads and writes
-// that are under way fail.
+// cut resets the connection, so that the kernel keeps nothing of it. Reads and writes in progress fail.
 func (c *Conn) cut() {
 	if tcp, ok := c.Conn.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)
@@ -62,7 +61,7 @@ func (c *Conn) cut() {
 
 type connKey struct{}
 
-// ConnContext is for http.Server: it lets the handlers of a connection vouch for it.
+// ConnContext is for http.Server: it lets the handlers of a connection call Vouch.
 func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	if secure, ok := c.(*tls.Conn); ok {
 		c = secure.NetConn()
@@ -70,8 +69,8 @@ func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
 }
 
-// Vouch tells the listener whose the connection of a request is. It returns false where the connection must
-// be closed after the answer, because the listener has no place for one more that stays.
+// Vouch moves the connection of a request to a client. It returns false if the connection must be closed
+// after the response, because no more connections can stay.
 func Vouch(ctx context.Context, client string) bool {
 	c, ok := ctx.Value(connKey{}).(*Conn)
 	if !ok {

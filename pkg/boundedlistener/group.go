@@ -41,15 +41,15 @@ func (g *group) remove(c *Conn) {
 	g.total--
 }
 
-// removeOldest connection of an owner that has one.
+// removeOldest removes the oldest connection of an owner that has one.
 func (g *group) removeOldest(owner string) *Conn {
 	c := oldest(g.owners[owner])
 	g.remove(c)
 	return c
 }
 
-// heaviest is the owner with the most connections, and among several the one whose oldest is the oldest.
-// There are as many owners as strangers at most: hundreds.
+// heaviest returns the owner with the most connections; of several, the one with the oldest connection. There
+// are at most as many owners as strangers: hundreds.
 func (g *group) heaviest() (owner string) {
 	most, number := 0, uint64(0)
 	for o, all := range g.owners {

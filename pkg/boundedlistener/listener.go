@@ -9,19 +9,19 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// maxRatedAddresses have their rate remembered.
+// maxRatedAddresses is the number of addresses with a rate.
 const maxRatedAddresses = 4096
 
-// Bounds of what a Listener keeps open and lets in. All but StrangerBytes are required.
+// Bounds of a Listener. All except StrangerBytes are required.
 type Bounds struct {
-	// Strangers are the connections that nobody has vouched for, in all and of one address.
+	// Strangers are the connections before Vouch, in all and of one address.
 	Strangers, StrangersPerAddress int
-	// StrangerBytes are what a connection may send until somebody vouches for it: handshake and header, beside
-	// what is read ahead of a body. Zero: there is no bound, for servers that vouch for nobody.
+	// StrangerBytes are what a connection can send before Vouch: handshake and header, and what is read ahead
+	// of a body. Zero: no limit, for servers that do not call Vouch.
 	StrangerBytes int
-	// Known are the connections that were vouched for, in all and of one client.
+	// Known are the connections after Vouch, in all and of one client.
 	Known, KnownPerClient int
-	// NewPerSecond are the connections that one address may open, after a Burst of them.
+	// NewPerSecond are the connections that one address can open, after a Burst of them.
 	NewPerSecond rate.Limit
 	Burst        int
 }
@@ -37,8 +37,8 @@ type Listener struct {
 	rates            *rates
 }
 
-// New bounds a listener. A connection that is out of bounds is closed, so Accept never waits for another one
-// to end.
+// New limits a listener. A connection beyond the limits is closed, so Accept never waits for another one to
+// end.
 func New(inner net.Listener, b Bounds, c clock.PassiveClock) *Listener {
 	return &Listener{
 		Listener: inner, bounds: b, clock: c, strangers: newGroup(), known: newGroup(),
@@ -46,7 +46,7 @@ func New(inner net.Listener, b Bounds, c clock.PassiveClock) *Listener {
 	}
 }
 
-// Accept returns the next connection that may stay, a *Conn. It cuts off another one where that is needed.
+// Accept returns the next connection that can stay, a *Conn. It cuts off another one if necessary.
 func (l *Listener) Accept() (net.Conn, error) {
 	for {
 		accepted, err := l.Listener.Accept()
@@ -65,7 +65,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// admit counts a stranger's connection, and returns the one that must go for it, if any.
+// admit counts a stranger's connection, and returns the one to cut off for it, if any.
 func (l *Listener) admit(c *Conn) *Conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -79,8 +79,8 @@ func (l *Listener) admit(c *Conn) *Conn {
 	return nil
 }
 
-// vouch moves a connection to those of a client. It returns false where there is no place for one more, or
-// where the connection was cut off meanwhile.
+// vouch moves a connection to those of a client. It returns false if no more connections can stay, or if the
+// connection was cut off meanwhile.
 func (l *Listener) vouch(c *Conn, client string) bool {
 	l.mu.Lock()
 	if c.group == l.known && c.owner == client {
@@ -113,14 +113,14 @@ func (l *Listener) forget(c *Conn) {
 	}
 }
 
-// Open returns how many connections are open: of strangers, and of clients that were vouched for.
+// Open returns the number of open connections of strangers and of clients.
 func (l *Listener) Open() (strangers, known int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.strangers.total, l.known.total
 }
 
-// addressOf the other end, without its port.
+// addressOf returns the client's address, without the port.
 func addressOf(c net.Conn) string {
 	remote := c.RemoteAddr().String()
 	if at, err := netip.ParseAddrPort(remote); err == nil {

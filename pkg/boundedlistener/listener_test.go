@@ -129,7 +129,7 @@ func TestStrangersSendLittle(t *testing.T) {
 	}
 }
 
-// TestNoBoundOfBytes: a client of a server that vouches for nobody asks again and again.
+// TestNoBoundOfBytes: a client of a server without Vouch sends many requests.
 func TestNoBoundOfBytes(t *testing.T) {
 	unbounded := roomy
 	unbounded.StrangerBytes = 0
@@ -207,7 +207,7 @@ func TestKnownConnectionsStay(t *testing.T) {
 		t.Error("one has left")
 	}
 	if p.vouch("b1", "bert") {
-		t.Error("it was cut off: nobody's any more")
+		t.Error("it was cut off: it has no owner")
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// rates keeps one rate limit per address, of the addresses that were heard of last. Only Accept uses it.
+// rates has one rate limit per address, for the most recent addresses. Only Accept uses it.
 type rates struct {
 	addresses *lru.Cache
 	limit     rate.Limit

@@ -1,7 +1,7 @@
-// Package boundedyaml reads YAML from outside. Aliases let a document of a few kilobytes stand for gigabytes,
-// and the usual libraries write each alias out. This package computes what the aliases of an input expand to
-// before anything expands them. It also bounds the nodes of an input before it parses them, because a node of
-// two bytes takes hundreds of bytes of memory.
+// Package boundedyaml reads untrusted YAML. Aliases let a document of a few kilobytes expand to gigabytes,
+// and the usual libraries expand each alias. This package computes the expanded size of an input before it is
+// expanded. It also limits the nodes of an input before it parses them, because a node of two bytes takes
+// hundreds of bytes of memory.
 package boundedyaml
 
 import (
@@ -16,28 +16,28 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// MaxExpansion is how many bytes the aliases of one input may add.
+// MaxExpansion is how many bytes the aliases of one input can add.
 const MaxExpansion = 4 << 20
 
-// nodeBytes is what a decoded node takes beside its text, in bytes.
+// nodeBytes is the size of a decoded node without its text, in bytes.
 const nodeBytes = 32
 
 // maxErrorBytes of an error.
 const maxErrorBytes = 4 << 10
 
-// maxDepth of a document, in nodes below each other. The libraries have the same bound.
+// maxDepth of nested nodes. The libraries have the same limit.
 const maxDepth = 10_000
 
-// Input counts what the documents of one input have so far. The zero Input is ready.
+// Input counts the documents of one input. The zero Input is ready.
 type Input struct {
-	// MaxNodes of the input, by the estimate of Nodes. Default: the constant of this name.
+	// MaxNodes of the input, by the estimate of Nodes. Default: the constant MaxNodes.
 	MaxNodes int
 
 	nodes int
 	added int64 // by aliases, in bytes
 }
 
-// ToJSON converts one document of the input to JSON. A key that stands twice in a mapping is an error.
+// ToJSON converts one document of the input to JSON. Duplicate keys are errors.
 func (in *Input) ToJSON(document []byte) ([]byte, error) {
 	if err := in.check(document); err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (in *Input) count(document []byte) error {
 }
 
 // check returns an error if the input has too many nodes, or if its aliases expand to more than MaxExpansion.
-// Its cost grows with the document, and not with what that expands to.
+// Its cost grows with the document, not with the expansion.
 func (in *Input) check(document []byte) error {
 	if err := in.count(document); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (in *Input) check(document []byte) error {
 		return err
 	}
 	if in.added = sum(in.added, w.added); in.added > MaxExpansion {
-		return fmt.Errorf("the aliases expand to more than %d MiB: write the values out, or use fewer aliases",
+		return fmt.Errorf("the aliases expand to more than %d MiB: replace aliases by their values",
 			MaxExpansion>>20)
 	}
 	return nil
@@ -109,13 +109,13 @@ func (in *Input) check(document []byte) error {
 
 // walk visits each node of a document once.
 type walk struct {
-	// written is the size of each visited node with its aliases written out; -1 while the node is visited.
+	// written is the size of each visited node with expanded aliases; -1 while the node is visited.
 	written map[*goyaml.Node]int64
 	// added is what the aliases add to the document.
 	added int64
 }
 
-// expanded returns the size of a node with its aliases written out, in bytes.
+// expanded returns the size of a node with expanded aliases, in bytes.
 func (w *walk) expanded(node *goyaml.Node, depth int) (int64, error) {
 	if depth > maxDepth {
 		return 0, fmt.Errorf("the document is nested deeper than %d levels", maxDepth)
@@ -145,7 +145,7 @@ func (w *walk) expanded(node *goyaml.Node, depth int) (int64, error) {
 	return size, nil
 }
 
-// sum of two sizes; the largest number where that is too small.
+// sum of two sizes; the largest number on overflow.
 func sum(a, b int64) int64 {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64

@@ -2,14 +2,14 @@ package boundedyaml
 
 import "fmt"
 
-// MaxNodes is how many nodes one input may have, by the estimate of Nodes. Decoding that many takes about
+// MaxNodes is the maximum number of nodes of one input, by the estimate of Nodes. Decoding them takes about
 // 65 MB in the most expensive shape.
 const MaxNodes = 200_000
 
-// Nodes returns an upper bound for the nodes and comments of a document in YAML or JSON. It takes no memory.
-// The memory of every library grows with the nodes: a list of a million empty values has two megabytes, and
-// takes hundreds. Each node begins after one of YAML's indicators, and an indicator begins at most two nodes,
-// such as a key and its value. Indicators inside of texts count too.
+// Nodes returns an upper bound for the nodes and comments of a document in YAML or JSON, without allocating
+// memory. The memory of every library grows with the nodes: a list of a million empty values has two
+// megabytes, and takes hundreds. Each node begins after one of YAML's indicators, and an indicator begins at
+// most two nodes, such as a key and its value. Indicators inside of texts count too.
 func Nodes(document []byte) int {
 	indicators := 0
 	for i, c := range document {
@@ -25,8 +25,8 @@ func Nodes(document []byte) int {
 	return 2 + 2*indicators
 }
 
-// Weight returns how many nodes decoding a document makes at most: Nodes, or MaxNodes if the document may
-// have an alias, since an alias adds nodes that are not in the document.
+// Weight returns the maximum number of nodes of a decoded document: Nodes, or MaxNodes if the document can
+// have an alias, because an alias adds nodes.
 func Weight(document []byte) int {
 	if mayHaveAlias(document) {
 		return MaxNodes
@@ -51,15 +51,15 @@ func mayHaveAlias(document []byte) bool {
 	return false
 }
 
-// separates reports whether a byte may be part of a blank or of a line break, in UTF-8 or UTF-16.
+// separates reports whether a byte can be part of a blank or a line break, in UTF-8 or UTF-16.
 func separates(c byte) bool { return c <= ' ' || c >= 0x7f }
 
-// beginsName reports whether a byte may be the first of an alias's name, in UTF-8 or UTF-16.
+// beginsName reports whether a byte can be the first of an alias's name, in UTF-8 or UTF-16.
 func beginsName(c byte) bool {
 	return c == 0 || c == '_' || c == '-' || c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || c >= 0x7f
 }
 
-// errNodes is why a document is not decoded.
+// errNodes returns the error for too many nodes.
 func errNodes(most int) error {
 	return fmt.Errorf("the input has more than %d values: send fewer", most)
 }

@@ -9,7 +9,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// conclude draws the conclusions of a record from its evidence.
+// conclude derives the conclusions of a record from its evidence.
 func conclude(r *Record) {
 	of := ofAttempts(r.Transitions)
 	concludeAttempts(r, of)
@@ -20,7 +20,7 @@ func conclude(r *Record) {
 	}
 }
 
-// concludeAttempts lists every attempt of which something is known, and when it was queued, ran and ended.
+// concludeAttempts lists every known attempt, with the times at which it was queued, ran and ended.
 func concludeAttempts(r *Record, of map[int32][]Transition) {
 	known := map[int32]Attempt{}
 	for _, a := range r.Attempts {
@@ -59,7 +59,7 @@ func began(ts []Transition, number int32) bool {
 	})
 }
 
-// concludeTimes fills in when the attempt was queued, started and ended, and how.
+// concludeTimes sets when and how the attempt was queued, started and ended.
 func concludeTimes(a *Attempt, of map[int32][]Transition) {
 	ts := of[a.Number]
 	a.Queued, a.EndPhase, a.EndReason = nil, "", ""
@@ -83,9 +83,9 @@ func concludeTimes(a *Attempt, of map[int32][]Transition) {
 	}
 }
 
-// settlement is the transition that settled the end of an attempt and began the next one, if it is known: the
-// next attempt's Restarting, its Queued that neither a backoff nor a suspension preceded, or its Suspended
-// where the attempt was ended for that.
+// settlement returns the transition that settled the end of an attempt and began the next one, if known: the
+// next attempt's Restarting, its Queued without a backoff or suspension before, or its Suspended if the
+// suspension ended the attempt.
 func settlement(of map[int32][]Transition, number int32) (Transition, bool) {
 	for _, t := range of[number+1] {
 		switch t.Phase {
@@ -106,8 +106,8 @@ func settlement(of map[int32][]Transition, number int32) (Transition, bool) {
 	return Transition{}, false
 }
 
-// lost is what the end of an attempt cost: the difference between what had been counted when it began and
-// when the next one did, or when the job failed.
+// lost returns the loss of an attempt: the difference between the counters at its start and at the start of
+// the next one, or at the job's failure.
 func lost(r *Record, number int32) *Loss {
 	before, known := countsAt(r, number)
 	if !known {
@@ -128,7 +128,7 @@ func (l Loss) minus(o Loss) Loss {
 	}
 }
 
-// countsAt is what had been counted when an attempt began. Before the first one nothing had.
+// countsAt returns the counters at the start of an attempt. They are zero before the first one.
 func countsAt(r *Record, number int32) (Counts, bool) {
 	i, found := slices.BinarySearchFunc(r.Counts, number, func(c Counts, n int32) int {
 		return cmp.Compare(c.Attempt, n)
@@ -139,8 +139,8 @@ func countsAt(r *Record, number int32) (Counts, bool) {
 	return Counts{Attempt: number}, number == 1
 }
 
-// concludeKind takes the job's kind of GPU from the latest attempt in which the product was known: once the
-// job has left its nodes, only the resource is.
+// concludeKind sets the job's kind of GPU from the latest attempt with a known product: after the job has
+// left its nodes, only the resource is known.
 func concludeKind(r *Record) {
 	for _, a := range slices.Backward(r.Attempts) {
 		if isProduct(a.GPUKind) {
@@ -150,7 +150,7 @@ func concludeKind(r *Record) {
 	}
 }
 
-// betterKind is the more telling of two kinds: a product, else a resource's name, else nothing.
+// betterKind returns the more specific of two kinds: a product, else a resource's name, else nothing.
 func betterKind(a, b string) string {
 	if isProduct(a) != isProduct(b) {
 		if isProduct(a) {
@@ -160,10 +160,9 @@ func betterKind(a, b string) string {
 	}
 	return max(a, b)
 }
-
 func isProduct(kind string) bool { return kind != "" && !strings.Contains(kind, "/") }
 
-// joinAttempts takes of each attempt what its latest version says.
+// joinAttempts takes each attempt from its latest version.
 func joinAttempts(a, b []Attempt) []Attempt {
 	byNumber := map[int32]Attempt{}
 	for _, next := range slices.Concat(a, b) {
@@ -190,14 +189,14 @@ func joinAttempts(a, b []Attempt) []Attempt {
 	return all
 }
 
-// evidence is an attempt without what is concluded.
+// evidence returns an attempt without conclusions.
 func evidence(a Attempt) Attempt {
 	a.Queued, a.Started, a.Ended, a.EndPhase, a.EndReason, a.Lost, a.Seen = nil, nil, nil, "", "", nil, false
 	return a
 }
 
-// joinCounts is the union of two sets. Versions of one attempt agree but on the room that was made, which
-// grows while it waits; if they do not, the greater counts.
+// joinCounts returns the union of two sets. Versions of one attempt differ only in Room, which grows while
+// the attempt waits; otherwise the greater counts.
 func joinCounts(a, b []Counts) []Counts {
 	all := slices.Concat(a, b)
 	slices.SortFunc(all, func(a, b Counts) int {
@@ -218,7 +217,7 @@ func joinCounts(a, b []Counts) []Counts {
 	return joined
 }
 
-// earliest of two times, of which either may be unknown.
+// earliest returns the earlier of two times; nil is unknown.
 func earliest(a, b *time.Time) *time.Time {
 	if a == nil || b != nil && b.Before(*a) {
 		return b

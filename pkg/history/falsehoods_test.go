@@ -108,8 +108,11 @@ func TestNothingFalse(t *testing.T) {
 						entry(50, v1alpha1.PhaseRestarting, "Odd"))}),
 				version(5, v1alpha1.TrainingJobStatus{Attempt: 2, Preemptions: 1, Transitions: requeued}),
 			},
-			claims: func(r Record) any { return []int32{int32(len(r.Preemptions)), r.Preemptions[0].Attempt} },
-			want:   []int32{1, 1},
+			claims: func(r Record) any {
+				return []int32{int32(len(r.Preemptions)),
+					r.Preemptions[0].Attempt}
+			},
+			want: []int32{1, 1},
 		},
 		"who preempted, from the condition of an earlier preemption": {
 			reason: "the condition is still that of attempt 1 when attempt 2 fails before it runs",
@@ -141,15 +144,21 @@ func TestNothingFalse(t *testing.T) {
 				Checkpoint: &v1alpha1.CheckpointStatus{
 					ResumeFrom: &v1alpha1.CheckpointPoint{URI: "pvc://c/attempt-1/s", Step: 40},
 					Latest:     &v1alpha1.CheckpointPoint{URI: "pvc://c/attempt-1/s", Step: 40}}})},
-			claims: func(r Record) any { return []int32{r.Checkpoints[0].Attempt, int32(len(r.Checkpoints))} },
-			want:   []int32{0, 1},
+			claims: func(r Record) any {
+				return []int32{r.Checkpoints[0].Attempt,
+					int32(len(r.Checkpoints))}
+			},
+			want: []int32{0, 1},
 		},
 		"ranks and GPUs of an attempt that was not seen": {
-			reason: "the job was resized while nobody looked",
+			reason: "the job was resized without being observed",
 			jobs: []*v1alpha1.TrainingJob{version(9, v1alpha1.TrainingJobStatus{Attempt: 2, Transitions: requeued,
 				GPUs: 16, Replicas: 4})},
-			claims: func(r Record) any { return []any{r.Attempts[0].Seen, r.Attempts[0].GPUs, r.Attempts[1].GPUs} },
-			want:   []any{false, int64(0), int64(16)},
+			claims: func(r Record) any {
+				return []any{r.Attempts[0].Seen, r.Attempts[0].GPUs,
+					r.Attempts[1].GPUs}
+			},
+			want: []any{false, int64(0), int64(16)},
 		},
 		"GPUs of the former attempt": {
 			reason: "while a job restarts, its status has the numbers of the attempt that ended",
@@ -166,7 +175,7 @@ func TestNothingFalse(t *testing.T) {
 			want:   0,
 		},
 		"run of a deleted job goes on": {
-			reason: "it was found gone, and nobody knows since when",
+			reason: "it was found deleted at an unknown time",
 			jobs:   []*v1alpha1.TrainingJob{version(9, v1alpha1.TrainingJobStatus{Attempt: 1, Transitions: ran})},
 			claims: func(r Record) any {
 				r = Merge(r, Gone(r.Job.Key, nil, new(at(99))))
@@ -282,7 +291,7 @@ func TestOfChangesNothing(t *testing.T) {
 		"kubectl.kubernetes.io/last-applied-configuration": "{}", "team": "vision",
 	}
 	before := job.DeepCopy()
-	r := Of("lab", job, Options{UserKeys: []string{"nobody", "team"}})
+	r := Of("lab", job, Options{UserKeys: []string{"missing", "team"}})
 	if diff := cmp.Diff(before, job); diff != "" {
 		t.Errorf("the job is changed:\n%s", diff)
 	}
@@ -298,7 +307,7 @@ func TestOfChangesNothing(t *testing.T) {
 	}
 }
 
-// TestMergeOfTwoJobsPanics: it would be a third job, which nobody has.
+// TestMergeOfTwoJobsPanics: the result would be a third job.
 func TestMergeOfTwoJobsPanics(t *testing.T) {
 	defer func() {
 		if recover() == nil {

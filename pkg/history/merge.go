@@ -11,9 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// Merge joins what two records know of one job. It is commutative, associative and idempotent. The zero
-// Record knows nothing; records of two jobs are a programmer's error, and make it panic. The result may share
-// memory with both.
+// Merge joins two records of one job. It is commutative, associative and idempotent. The zero Record is
+// empty. Merge panics if the records are of two jobs. The result can share memory with both.
 func Merge(a, b Record) Record {
 	switch {
 	case a.Job.Key == Key{}:
@@ -36,7 +35,7 @@ func Merge(a, b Record) Record {
 	return r
 }
 
-// Sort puts the lists of a record that was kept in any order into theirs.
+// Sort sorts the lists of a record.
 func Sort(r *Record) {
 	slices.SortFunc(r.Attempts, func(a, b Attempt) int { return cmp.Compare(a.Number, b.Number) })
 	slices.SortFunc(r.Counts, func(a, b Counts) int { return cmp.Compare(a.Attempt, b.Attempt) })
@@ -50,7 +49,7 @@ func Sort(r *Record) {
 	})
 }
 
-// joinJobs takes what the latest version says, and the earliest time at which the job was found deleted.
+// joinJobs returns the job of the latest version, with the earliest time of its deletion.
 func joinJobs(a, b Job) Job {
 	deleted, before := earliest(a.Deleted, b.Deleted), earliest(a.DeletedBefore, b.DeletedBefore)
 	kind := betterKind(a.GPUKind, b.GPUKind)
@@ -64,9 +63,8 @@ func joinJobs(a, b Job) Job {
 	return a
 }
 
-// later reports whether resource version a is greater than b. What was never an API server's is less than any
-// that was. Two records of one version may differ, where two replicas have different configurations: then tie
-// decides.
+// later reports whether resource version a is greater than b. Versions that are not from an API server are
+// less than all others. If two replicas with different configurations recorded one version, tie decides.
 func later(a, b string, tie func() bool) bool {
 	if a == b {
 		return tie()
@@ -86,10 +84,10 @@ func wellFormed(version string) bool {
 	return err == nil
 }
 
-// canonical is a text in which no two different values are the same.
+// canonical returns a text that differs for different values.
 func canonical(v any) string {
 	text, err := json.Marshal(v)
-	if err != nil { // the types of this package have no value that JSON cannot say
+	if err != nil { // values of this package always encode
 		panic(fmt.Sprintf("encoding %s: %v", strings.TrimPrefix(reflect.TypeOf(v).String(), "history."), err))
 	}
 	return string(text)

@@ -14,18 +14,17 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// Options say what the API alone does not.
+// Options have what the API does not contain.
 type Options struct {
-	// GPUKind returns what a price is set for, of a job that requests GPUs: the product that the labels of
-	// its nodes name, else the resource's name. Products and resources are told apart by the slash, which the
-	// names of extended resources must have and values of labels cannot. Nil: the kind is unknown.
+	// GPUKind returns the key of a price for a job with GPUs: the product that the labels of its nodes name,
+	// else the resource's name. Only names of extended resources contain a slash. Nil: the kind is unknown.
 	GPUKind func(*v1alpha1.TrainingJob) string
-	// UserKeys are annotations or labels that say whom a job is for; the first that is not empty counts.
+	// UserKeys are annotations or labels with the user of a job; the first that is not empty counts.
 	UserKeys []string
 }
 
-// Of returns what one version of a job says. The version must come from an API server: it has a UID and a
-// resource version. The job is not changed, and the record does not share memory with it.
+// Of returns the record of one version of a job. The version must come from an API server: it has a UID and a
+// resource version. Of neither changes the job nor shares memory with it.
 func Of(cluster string, job *v1alpha1.TrainingJob, o Options) Record {
 	job = job.DeepCopy()
 	r := Record{Job: jobOf(cluster, job, o)}
@@ -39,8 +38,8 @@ func Of(cluster string, job *v1alpha1.TrainingJob, o Options) Record {
 	return r
 }
 
-// Gone returns what is known of a job of which only that it no longer exists is known: deleted at a time, or
-// at some time before one. One of the two must be given; at counts where both are.
+// Gone returns the record of a job that is only known to be deleted: at a time, or at some time before one.
+// One of the two is required; at takes precedence.
 func Gone(key Key, at, before *time.Time) Record {
 	r := Record{Job: Job{Key: key, Deleted: wholeSeconds(at), DeletedBefore: wholeSeconds(before)}}
 	conclude(&r)
@@ -66,7 +65,7 @@ func jobOf(cluster string, job *v1alpha1.TrainingJob, o Options) Job {
 		j.Reason = st.Transitions[n-1].Reason
 	}
 	if s := st.Scheduling; s != nil && s.Blocker != nil {
-		j.Reason = s.Blocker.Reason // as kubectl's column has it
+		j.Reason = s.Blocker.Reason // as in kubectl's column
 	}
 	if o.GPUKind != nil && st.GPUs > 0 {
 		j.GPUKind = o.GPUKind(job)
@@ -74,7 +73,7 @@ func jobOf(cluster string, job *v1alpha1.TrainingJob, o Options) Job {
 	return j
 }
 
-// QueueOf is the queue that the gang was submitted to, else the one that the job names.
+// QueueOf returns the queue to which the gang was submitted, else the one in the spec.
 func QueueOf(job *v1alpha1.TrainingJob) string {
 	if s := job.Status.Scheduling; s != nil && s.Queue != "" {
 		return s.Queue
@@ -82,8 +81,7 @@ func QueueOf(job *v1alpha1.TrainingJob) string {
 	return spec.Queue(job)
 }
 
-// UserOf is whom a job says it is for, by the first of some annotations or labels that is not empty; "" where
-// it does not say.
+// UserOf returns the value of the first annotation or label that is not empty, else "".
 func UserOf(job *v1alpha1.TrainingJob, keys []string) string {
 	for _, key := range keys {
 		if user := cmp.Or(job.Annotations[key], job.Labels[key]); user != "" {
@@ -93,7 +91,7 @@ func UserOf(job *v1alpha1.TrainingJob, keys []string) string {
 	return ""
 }
 
-// manifestOf leaves out what only repeats the rest: managed fields, and kubectl's copy of the whole manifest.
+// manifestOf returns the manifest without managed fields and kubectl's copy of it.
 func manifestOf(job *v1alpha1.TrainingJob) json.RawMessage {
 	annotations := maps.Clone(job.Annotations)
 	delete(annotations, corev1.LastAppliedConfigAnnotation)
@@ -102,21 +100,21 @@ func manifestOf(job *v1alpha1.TrainingJob) json.RawMessage {
 		Annotations map[string]string        `json:"annotations,omitempty"`
 		Spec        v1alpha1.TrainingJobSpec `json:"spec"`
 	}{job.Labels, annotations, job.Spec})
-	if err != nil { // it was decoded from JSON
+	if err != nil { // cannot happen: it was decoded from JSON
 		panic(fmt.Sprintf("encoding the spec of a TrainingJob: %v", err))
 	}
 	return manifest
 }
 
-// attemptsOf returns the current attempt. A version that is Pending, Restarting or Suspended tells nothing of
-// it: what its status says of ranks and GPUs is the former attempt's, until the next one is queued.
+// attemptsOf returns the current attempt. A version that is Pending, Restarting or Suspended has none: until
+// the next attempt is queued, ranks and GPUs in its status are of the former one.
 func attemptsOf(job *v1alpha1.TrainingJob, transitions []Transition, kind string) []Attempt {
 	st := &job.Status
 	switch st.Phase {
 	case v1alpha1.PhaseQueued, v1alpha1.PhaseStarting, v1alpha1.PhaseRunning, v1alpha1.PhaseDraining:
 	case v1alpha1.PhaseSucceeded, v1alpha1.PhaseFailed:
 		if !began(transitions, st.Attempt) {
-			return nil // it was refused, or failed while it was suspended
+			return nil // rejected, or failed while suspended
 		}
 	default:
 		return nil
@@ -134,8 +132,8 @@ func attemptsOf(job *v1alpha1.TrainingJob, transitions []Transition, kind string
 	return []Attempt{a}
 }
 
-// countsOf is what had been counted when the current attempt began. Failed alone counts the loss of an
-// attempt without beginning another.
+// countsOf returns the counters at the start of the current attempt. Only Failed counts the loss of an
+// attempt without starting another.
 func countsOf(st *v1alpha1.TrainingJobStatus) []Counts {
 	if st.Attempt == 0 || st.Phase == v1alpha1.PhaseFailed {
 		return nil
@@ -153,7 +151,7 @@ func lossOf(w *v1alpha1.WorkStatus) Loss {
 	return Loss{Steps: w.LostSteps, Seconds: w.LostSeconds, GPUSeconds: w.LostGPUSeconds}
 }
 
-// samplesOf returns the progress that the status has: of its own attempt, which may be an earlier one.
+// samplesOf returns the progress in the status, which can belong to an earlier attempt.
 func samplesOf(st *v1alpha1.TrainingJobStatus) []Sample {
 	p := st.Progress
 	if p == nil || p.Attempt == 0 {
@@ -165,8 +163,8 @@ func samplesOf(st *v1alpha1.TrainingJobStatus) []Sample {
 	}}
 }
 
-// checkpointsOf returns the latest checkpoint and the one that was resumed from. The latest is of the current
-// attempt only where it lies beyond the resume point, as the operator itself has it.
+// checkpointsOf returns the latest checkpoint and the one that was resumed from. The latest belongs to the
+// current attempt only if it is beyond the resume point, as in the operator.
 func checkpointsOf(st *v1alpha1.TrainingJobStatus) []Checkpoint {
 	c := st.Checkpoint
 	if c == nil {
@@ -194,7 +192,7 @@ func inUTC(p *v1alpha1.CheckpointPoint) *v1alpha1.CheckpointPoint {
 	return &v1alpha1.CheckpointPoint{URI: p.URI, Step: p.Step, Time: &at}
 }
 
-// second is a time as the API writes it: in whole seconds, whatever clock it was read from.
+// second returns a time in whole seconds, as in the API.
 func second(t metav1.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}

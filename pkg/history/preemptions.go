@@ -11,9 +11,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// notByOthers are the reasons for which an attempt ends by itself, by its user's wish or by a timeout.
-// Schedulers have reasons of their own for taking a gang's places back, so every other one is somebody else's
-// doing.
+// notByOthers are the reasons for which an attempt ends by itself, by its user or by a timeout. Schedulers
+// have their own reasons for evicting a gang, so every other reason is a preemption.
 var notByOthers = []string{
 	v1alpha1.ReasonRankFailed, v1alpha1.ReasonPermanentFailure, v1alpha1.ReasonBackoffLimit,
 	v1alpha1.ReasonScheduleTimeout, v1alpha1.ReasonStartTimeout, v1alpha1.ReasonSpecChanged,
@@ -23,8 +22,9 @@ var notByOthers = []string{
 
 func byOthers(reason string) bool { return reason != "" && !slices.Contains(notByOthers, reason) }
 
-// preemptionsOf returns what the condition Preempted says of the last attempt that was disrupted. It is true
-// from the settlement of that attempt until the gang runs again; one that is disrupted meanwhile replaces it.
+// preemptionsOf returns the preemption in the condition Preempted: that of the last disrupted attempt. The
+// condition is true from the settlement of that attempt until the gang runs again; a later disruption
+// replaces it.
 func preemptionsOf(st *v1alpha1.TrainingJobStatus, transitions []Transition) []Preemption {
 	c := meta.FindStatusCondition(st.Conditions, v1alpha1.ConditionPreempted)
 	if c == nil || c.Status != metav1.ConditionTrue {
@@ -39,19 +39,20 @@ func preemptionsOf(st *v1alpha1.TrainingJobStatus, transitions []Transition) []P
 			}}
 		}
 		if !settled || byOthers(t.Reason) {
-			return nil // whose it is is not known
+			return nil // its attempt is unknown
 		}
 	}
 	return nil
 }
 
-// accommodated is whom a gang made room for. Volcano and kube-scheduler write "preempting to accommodate a
-// higher priority pod" (k8s.io/kubernetes/pkg/scheduler/framework/preemption, executor.go; volcano.sh/volcano
-// pkg/scheduler/cache), Kueue "Preempted to accommodate a workload due to prioritization in the ClusterQueue"
-// (sigs.k8s.io/kueue/pkg/scheduler/preemption). The operator adds "(and 2 ranks more)" and a clause.
+// accommodated matches the preemptor in the messages of schedulers. Volcano and kube-scheduler write
+// "preempting to accommodate a higher priority pod" (k8s.io/kubernetes/pkg/scheduler/framework/preemption,
+// executor.go; volcano.sh/volcano pkg/scheduler/cache), Kueue "Preempted to accommodate a workload due to
+// prioritization in the ClusterQueue" (sigs.k8s.io/kueue/pkg/scheduler/preemption). The operator adds "(and 2
+// ranks more)" and a clause.
 var accommodated = regexp.MustCompile(`\bto accommodate (.+?)(?: \(and \d+ ranks? more\))?(?:;|$)`)
 
-// madeRoom is the same in the operator's own words, where it chose the gang (decision, drainToMakeRoom).
+// madeRoom matches the preemptor in the operator's own message (decision, drainToMakeRoom).
 var madeRoom = regexp.MustCompile(`^makes room for (.+?), which has a higher priority`)
 
 func by(message string) string {
@@ -63,20 +64,20 @@ func by(message string) string {
 	return ""
 }
 
-// concludePreemptions lists the attempts that somebody else ended: by what was counted where that is known,
-// else by the reason of the settlement.
+// concludePreemptions lists the attempts that others ended: by the counters if known, else by the reason of
+// the settlement.
 func concludePreemptions(r *Record, of map[int32][]Transition) {
-	said := map[int32]Preemption{}
+	observed := map[int32]Preemption{}
 	for _, p := range r.Preemptions {
-		if p.Message != "" { // all else is concluded
-			said[p.Attempt] = p
+		if p.Message != "" { // else it is a conclusion
+			observed[p.Attempt] = p
 		}
 	}
 	r.Preemptions = nil
 	for _, a := range r.Attempts {
 		settled, known := settlement(of, a.Number)
-		p, told := said[a.Number]
-		if !told && (!known || !preempted(r, a.Number, settled.Reason)) {
+		p, is := observed[a.Number]
+		if !is && (!known || !preempted(r, a.Number, settled.Reason)) {
 			continue
 		}
 		if known {
@@ -100,7 +101,7 @@ func preempted(r *Record, number int32, reason string) bool {
 	return byOthers(reason)
 }
 
-// joinPreemptions is the union of two sets. What is said of one attempt is the same in every version.
+// joinPreemptions returns the union of two sets. Every version has the same for one attempt.
 func joinPreemptions(a, b []Preemption) []Preemption {
 	all := slices.Concat(a, b)
 	slices.SortFunc(all, func(a, b Preemption) int {

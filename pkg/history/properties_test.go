@@ -196,7 +196,7 @@ func (l played) answer(attempt int32) Answer {
 	return AnswerNotAsked
 }
 
-// addsUp: however few versions were seen, all that the job counts is told of, and on no attempt too much.
+// addsUp: even with few versions all counts of the job are reported, and none exceeds its attempt.
 func (l played) addsUp(t *testing.T, r Record) {
 	t.Helper()
 	var lost Loss

@@ -7,31 +7,32 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// Yielded is what a gang gave so that others had room, as the operator had planned it.
+// Yielded is what a gang lost and saved in preemptions by the operator.
 type Yielded struct {
-	// Asked is how often the trainer was asked to save first, and Saved how often nothing was lost then.
+	// Asked is how often the trainer was asked for a checkpoint first, and Saved how often nothing was lost
+	// then.
 	Asked int32 `json:"asked"`
 	Saved int32 `json:"saved"`
 	// LostGPUSeconds are a part of the losses.
 	LostGPUSeconds int64 `json:"lostGPUSeconds"`
 }
 
-// Room is what others gave, as the operator had planned it.
+// Room is the capacity that preemptions by the operator freed for a gang.
 type Room struct {
-	// Made is how often they made room.
+	// Made is how often other gangs yielded.
 	Made int32 `json:"made"`
-	// Seconds from when the gang was known to lack room until it was placed.
+	// Seconds from when the gang was known not to fit until it was placed.
 	Seconds int64 `json:"seconds"`
 }
 
-// Answer of a trainer that may be asked to save before its gang makes room for another.
+// Answer of a trainer that can be asked for a checkpoint before its gang yields.
 type Answer string
 
-// Answers. Empty: it is unknown, or the operator did not choose the gang.
+// Answers. Empty: unknown, or the operator did not choose the gang.
 const (
 	AnswerSaved    Answer = "Saved"    // asked, and nothing was lost
 	AnswerInVain   Answer = "InVain"   // asked, and something was
-	AnswerNotAsked Answer = "NotAsked" // it would not have paid, or the trainer does not answer
+	AnswerNotAsked Answer = "NotAsked" // not worth the time, or the trainer does not respond
 )
 
 func yieldedOf(w *v1alpha1.WorkStatus) Yielded {
@@ -54,12 +55,12 @@ func (y Yielded) minus(o Yielded) Yielded {
 	}
 }
 
-// later of two counts, which only grow.
+// later returns the greater of two counts, which only grow.
 func (r Room) later(o Room) Room {
 	return Room{Made: max(r.Made, o.Made), Seconds: max(r.Seconds, o.Seconds)}
 }
 
-// answer of the trainer at the end of an attempt, by what had been counted before and after.
+// answer returns the trainer's answer at the end of an attempt, from the counters before and after.
 func answer(r *Record, number int32, reason string) Answer {
 	before, knownBefore := countsAt(r, number)
 	after, knownAfter := countsAt(r, number+1)
@@ -75,22 +76,22 @@ func answer(r *Record, number int32, reason string) Answer {
 	return AnswerInVain
 }
 
-// Grant is room that others made for an attempt, or for several that were not seen one by one.
+// Grant is capacity that others freed for an attempt, or for several that were not observed separately.
 type Grant struct {
-	// Attempt is the last of those for which it was made.
+	// Attempt is the last of those that received it.
 	Attempt int32
-	// Time at which the attempt was placed, or else was first heard of.
+	// Time at which the attempt was placed, else was first known.
 	Time time.Time
 	Room Room
-	// Queue and GPUKind of the attempt, as a Span has them.
+	// Queue and GPUKind of the attempt, as in a Span.
 	Queue, GPUKind string
 }
 
-// Grants are all the room that was made, in order. Their sum is what the job had been given when it was last
-// seen, however few of its versions were.
+// Grants returns all freed capacity, in order. Their sum is what the job had received when it was last
+// observed, even if few versions were.
 func (r *Record) Grants() []Grant {
 	counts := slices.Clone(r.Counts)
-	if r.Job.Work != nil { // a job that has failed has no counts of its last attempt
+	if r.Job.Work != nil { // a failed job has no counts after its last attempt
 		counts = joinCounts(counts, []Counts{{Attempt: r.Job.Attempt, Room: roomOf(r.Job.Work)}})
 	}
 	var grants []Grant
@@ -108,7 +109,7 @@ func (r *Record) Grants() []Grant {
 	return grants
 }
 
-// placedAt is when an attempt got its nodes, or else was first heard of, or else the job was created.
+// placedAt returns when an attempt got its nodes, else when it is first known, else the job's creation.
 func (r *Record) placedAt(number int32) time.Time {
 	of := ofAttempts(r.Transitions)[number]
 	if t, placed := entered(of, v1alpha1.PhaseStarting, v1alpha1.PhaseRunning); placed {
@@ -120,8 +121,8 @@ func (r *Record) placedAt(number int32) time.Time {
 	return r.endOf(number - 1)
 }
 
-// madeIn is the queue and the kind of GPU of an attempt, as a Span has them; the job's where nothing is known
-// of the attempt.
+// madeIn returns the queue and the kind of GPU of an attempt, as in a Span; the job's if the attempt is
+// unknown.
 func (r *Record) madeIn(number int32) (queue, kind string) {
 	at := slices.IndexFunc(r.Attempts, func(a Attempt) bool { return a.Number == number })
 	if at < 0 {

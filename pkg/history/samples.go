@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// How much of a job is kept.
+// Limits for one job.
 const (
 	// MaxSamples of one attempt.
 	MaxSamples = 500
@@ -15,7 +15,7 @@ const (
 	MaxCheckpoints = 200
 )
 
-// joinSamples is the union of two sets, thinned. Of what was reported for one step the later counts.
+// joinSamples returns the union of two sets, thinned. The later report of a step counts.
 func joinSamples(a, b []Sample) []Sample {
 	all := slices.Concat(a, b)
 	slices.SortFunc(all, func(a, b Sample) int {
@@ -25,7 +25,10 @@ func joinSamples(a, b []Sample) []Sample {
 		}
 		return order
 	})
-	all = slices.CompactFunc(all, func(a, b Sample) bool { return a.Attempt == b.Attempt && a.Step == b.Step })
+	all = slices.CompactFunc(all, func(a, b Sample) bool {
+		return a.Attempt == b.Attempt &&
+			a.Step == b.Step
+	})
 	var kept []Sample
 	for len(all) > 0 {
 		n := slices.IndexFunc(all, func(s Sample) bool { return s.Attempt != all[0].Attempt })
@@ -38,10 +41,9 @@ func joinSamples(a, b []Sample) []Sample {
 	return kept
 }
 
-// thin keeps of a sorted list the first, the last, and the limit-2 with the smallest ranks. What it keeps of
-// a union it keeps of the union of what it kept: where a set has too many smaller ones for an entry, so has
-// every larger set. So it does not matter in which order entries arrive. That holds only if it is done in the
-// same way where limit-1 or limit entries would fit.
+// thin keeps the first, the last and the limit-2 entries with the smallest ranks of a sorted list. An entry
+// that it drops from a set it also drops from every larger set, so the order in which entries arrive does not
+// matter. That requires the same rule if limit-1 or limit entries would fit.
 func thin[T any](sorted []T, limit int, rank func(T) uint64) []T {
 	if len(sorted) <= limit-2 {
 		return sorted
@@ -61,12 +63,12 @@ func thin[T any](sorted []T, limit int, rank func(T) uint64) []T {
 }
 
 // spread ranks steps by multiples of the golden ratio (Fibonacci hashing, Knuth, volume 3, section 6.4). It
-// is one to one. Of evenly spaced steps, those below a bound are spaced almost evenly too (the three-distance
-// theorem), as no remainder by a power of two would be for steps such as 1, 101, 201.
+// is one to one. Of evenly spaced steps, those below a bound are almost evenly spaced too (three-distance
+// theorem), unlike remainders by a power of two for steps such as 1, 101, 201.
 func spread(step int64) uint64 { return uint64(step) * 0x9E3779B97F4A7C15 }
 
-// joinCheckpoints is the union of two sets, thinned. The attempt and the time of one that is named by several
-// versions are those that any of them knows; the first of several attempts made it.
+// joinCheckpoints returns the union of two sets, thinned. A checkpoint in several versions has the time and
+// the first attempt that any of them knows.
 func joinCheckpoints(a, b []Checkpoint) []Checkpoint {
 	all := slices.Concat(a, b)
 	slices.SortFunc(all, func(a, b Checkpoint) int {

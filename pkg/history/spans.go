@@ -9,24 +9,24 @@ import (
 // Span is a time in which an attempt waited or ran.
 type Span struct {
 	Attempt int32
-	// Running: it ran, from Running until it began to end; else it waited, from Queued until it ran, was
+	// Running: from Running until the attempt began to end; else it waited, from Queued until it ran, was
 	// suspended or ended.
 	Running bool
 	From    time.Time
-	// To is nil while it goes on, and where its end is not known.
+	// To is nil while the span is open, or if its end is unknown.
 	To *time.Time
-	// Open reports whether it goes on, as far as is known.
+	// Open reports whether the span has not ended, as far as is known.
 	Open bool
-	// GPUs of the gang, its kind and its queue; those of the next attempt that was seen, else the job's,
-	// where the attempt itself was not: then Assumed is true.
+	// GPUs of the gang, its kind and queue. If the attempt was not observed, Assumed is true and they are
+	// those of the next observed attempt, else of the job.
 	GPUs    int64
 	GPUKind string
 	Queue   string
 	Assumed bool
 }
 
-// Spans are the times in which the attempts of a job waited and ran, by attempt. What was not seen and is in
-// no status has none. Of a span without To that is not Open, the end is unknown.
+// Spans returns the times in which the job's attempts waited and ran, by attempt. Unobserved times that no
+// status has are missing. A span without To that is not Open has an unknown end.
 func (r *Record) Spans() []Span {
 	var spans []Span
 	of := ofAttempts(r.Transitions)
@@ -39,7 +39,7 @@ func (r *Record) Spans() []Span {
 				s.To, s.Open = r.end(a.Number)
 			}
 			if s.To != nil && s.To.Before(s.From) {
-				s.To = &s.From // two clocks
+				s.To = &s.From // the times are from two clocks
 			}
 			spans = append(spans, s)
 		}
@@ -47,7 +47,7 @@ func (r *Record) Spans() []Span {
 	return spans
 }
 
-// madeOf is the attempt whose GPUs, kind and queue an attempt had, or is assumed to have had.
+// madeOf returns the attempt whose GPUs, kind and queue an attempt had, or is assumed to have had.
 func madeOf(r *Record, i int) Attempt {
 	made := Attempt{GPUs: r.Job.GPUs, GPUKind: r.Job.GPUKind, Queue: r.Job.Queue}
 	for _, a := range r.Attempts[i:] {
@@ -57,12 +57,12 @@ func madeOf(r *Record, i int) Attempt {
 		}
 	}
 	if !isProduct(made.GPUKind) && isProduct(r.Job.GPUKind) {
-		made.GPUKind = r.Job.GPUKind // nobody looked at its nodes while it had them
+		made.GPUKind = r.Job.GPUKind // its nodes were not observed
 	}
 	return made
 }
 
-// waits are the times in which an attempt was queued. ts are its transitions as they happened.
+// waits returns the times in which an attempt was queued. ts are its transitions in order.
 func waits(ts []Transition) []Span {
 	var spans []Span
 	for i, t := range ts {
@@ -71,7 +71,7 @@ func waits(ts []Transition) []Span {
 		}
 		s := Span{From: t.Time}
 		for _, next := range ts[i+1:] {
-			if next.Phase != v1alpha1.PhaseStarting { // it holds nodes, and does not train yet
+			if next.Phase != v1alpha1.PhaseStarting { // it has nodes, but does not train yet
 				s.To = &next.Time
 				break
 			}
@@ -88,8 +88,8 @@ func runs(a *Attempt) []Span {
 	return []Span{{Running: true, From: *a.Started, To: a.Ended}}
 }
 
-// end of what an attempt was last seen to do: the job's deletion; else it is still under way, where it is the
-// last attempt of a job that still exists.
+// end returns when the last known phase of an attempt ended: at the job's deletion, or nil if unknown. It is
+// open in the last attempt of a job that still exists.
 func (r *Record) end(number int32) (at *time.Time, open bool) {
 	j := &r.Job
 	if j.Attempt > number || j.Phase.Finished() || r.Attempts[len(r.Attempts)-1].Number > number {
@@ -98,20 +98,20 @@ func (r *Record) end(number int32) (at *time.Time, open bool) {
 	return j.Deleted, j.Deleted == nil && j.DeletedBefore == nil
 }
 
-// Ending is what the end of an attempt cost, or the ends of several that were not seen one by one.
+// Ending is the loss at the end of an attempt, or of several that were not observed separately.
 type Ending struct {
 	// Attempt is the last of those that ended.
 	Attempt int32
-	// Time at which it began to end, or else the next one was first heard of.
+	// Time at which it began to end, else the start of the next one.
 	Time    time.Time
 	Lost    Loss
 	Yielded Yielded
-	// Queue and GPUKind of the attempt, as a Span has them.
+	// Queue and GPUKind of the attempt, as in a Span.
 	Queue, GPUKind string
 }
 
-// Endings are all losses that were counted, and all requests to save first, in order. Their sum is what the
-// job had lost when it was last seen, however few of its versions were.
+// Endings returns all counted losses and all checkpoint requests before a preemption, in order. Their sum is
+// the job's loss when it was last observed, even if few versions were.
 func (r *Record) Endings() []Ending {
 	counts := r.Counts
 	if len(counts) == 0 || counts[0].Attempt > 1 {
@@ -138,8 +138,7 @@ func (r *Record) Endings() []Ending {
 	return endings
 }
 
-// endOf is when an attempt began to end, or else the next one was first heard of, or else the job was
-// created.
+// endOf returns when an attempt began to end, else when the next one is first known, else the job's creation.
 func (r *Record) endOf(number int32) time.Time {
 	for _, a := range r.Attempts {
 		if a.Number == number && a.Ended != nil {

@@ -11,7 +11,7 @@ import (
 // keptTransitions is how many transitions a status keeps (pkg/trainingjob/decision, maxTransitions).
 const keptTransitions = 20
 
-// transitionsOf returns the transitions of a status, each with its attempt where that is known.
+// transitionsOf returns the transitions of a status, each with its attempt if known.
 func transitionsOf(st *v1alpha1.TrainingJobStatus) []Transition {
 	attempts := attributed(st)
 	all := make([]Transition, len(st.Transitions))
@@ -31,18 +31,18 @@ func sameButNth(a, b Transition) bool {
 	return a == b
 }
 
-// attributed returns the attempt of each transition, counted back from the current one; 0 where it is not
-// known because entries may be missing in between.
+// attributed returns the attempt of each transition, counted back from the current one; 0 if unknown because
+// entries can be missing in between.
 func attributed(st *v1alpha1.TrainingJobStatus) []int32 {
 	ts := st.Transitions
 	attempts := countBack(ts, 0, st.Attempt)
 	if len(ts) < keptTransitions && (len(ts) == 0 || attempts[0] == 1) {
-		return attempts // it is the whole history
+		return attempts // the history is complete
 	}
 	return countBack(ts, behindGaps(ts), st.Attempt)
 }
 
-// countBack numbers the transitions from one on, of which none is missing.
+// countBack numbers the transitions from an index on, of which none is missing.
 func countBack(ts []v1alpha1.Transition, from int, current int32) []int32 {
 	attempts, attempt := make([]int32, len(ts)), max(1, current)
 	for i := len(ts) - 1; i >= from && attempt > 0; i-- {
@@ -61,8 +61,8 @@ func beginsAttempt(from, to v1alpha1.Phase) bool {
 }
 
 // behindGaps returns the index from which on no entry of a full history is missing. The operator drops the
-// oldest entry, but not the last run, its end, or the last suspension. Only these can stand before a gap; for
-// the write that enters Running or Suspended, and the next one, also those that were kept before.
+// oldest entry, except the last run, its end and the last suspension. Only these can precede a gap; in the
+// write that enters Running or Suspended, and the next one, also those kept before.
 func behindGaps(ts []v1alpha1.Transition) int {
 	run, suspension := lastEntry(ts, v1alpha1.PhaseRunning), lastEntry(ts, v1alpha1.PhaseSuspended)
 	if recent := len(ts) - 2; run >= recent || suspension >= recent {
@@ -84,7 +84,7 @@ func lastEntry(ts []v1alpha1.Transition, phase v1alpha1.Phase) int {
 	return -1
 }
 
-// moment is what a transition is known by where its attempt may not be.
+// moment identifies a transition whose attempt can be unknown.
 type moment struct {
 	at     int64
 	phase  v1alpha1.Phase
@@ -93,8 +93,8 @@ type moment struct {
 
 func (t Transition) moment() moment { return moment{t.Time.Unix(), t.Phase, t.Reason} }
 
-// joinTransitions is the union of two sets. An entry whose attempt is unknown gives way to one of the same
-// moment whose attempt is known.
+// joinTransitions returns the union of two sets. An entry with a known attempt replaces one of the same
+// moment without.
 func joinTransitions(a, b []Transition) []Transition {
 	all := slices.Concat(a, b)
 	known := map[moment]bool{}
@@ -108,19 +108,19 @@ func joinTransitions(a, b []Transition) []Transition {
 	return slices.Compact(all)
 }
 
-// byTime orders all transitions of a job. Those of one second are ordered as they must have happened.
+// byTime orders all transitions of a job by time, then by asTheyHappened.
 func byTime(a, b Transition) int {
 	return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Attempt, b.Attempt), asTheyHappened(a, b))
 }
 
-// asTheyHappened orders the transitions of one attempt. Phases follow each other in one order, whatever clock
-// the times are of, but for Queued and Suspended, which may alternate.
+// asTheyHappened orders the transitions of one attempt by phase, whatever clock their times are from. Only
+// Queued and Suspended can alternate.
 func asTheyHappened(a, b Transition) int {
 	return cmp.Or(cmp.Compare(stage(a.Phase), stage(b.Phase)), a.Time.Compare(b.Time), cmp.Compare(a.Nth, b.Nth),
 		cmp.Compare(turn(a), turn(b)), cmp.Compare(a.Phase, b.Phase), cmp.Compare(a.Reason, b.Reason))
 }
 
-// stage of an attempt in which it enters a phase.
+// stage returns the position of a phase in an attempt.
 func stage(p v1alpha1.Phase) int {
 	switch p {
 	case v1alpha1.PhasePending, v1alpha1.PhaseRestarting:
@@ -137,7 +137,7 @@ func stage(p v1alpha1.Phase) int {
 	return 5
 }
 
-// turn orders Queued and Suspended within a second: a gang is queued, suspended, and resumed.
+// turn orders Queued and Suspended within a second: a gang is queued, suspended and resumed.
 func turn(t Transition) int {
 	switch {
 	case t.Phase == v1alpha1.PhaseSuspended:
@@ -148,7 +148,7 @@ func turn(t Transition) int {
 	return 0
 }
 
-// ofAttempts are the transitions of each attempt, as they happened. Those of unknown attempts are left out.
+// ofAttempts returns the transitions of each known attempt in order.
 func ofAttempts(ts []Transition) map[int32][]Transition {
 	of := map[int32][]Transition{}
 	for _, t := range ts {
@@ -162,7 +162,7 @@ func ofAttempts(ts []Transition) map[int32][]Transition {
 	return of
 }
 
-// entered is the first entry into one of some phases.
+// entered returns the first entry into one of some phases.
 func entered(ts []Transition, phases ...v1alpha1.Phase) (Transition, bool) {
 	for _, t := range ts {
 		if slices.Contains(phases, t.Phase) {
@@ -172,7 +172,7 @@ func entered(ts []Transition, phases ...v1alpha1.Phase) (Transition, bool) {
 	return Transition{}, false
 }
 
-// timeOf is the time of a transition that may be unknown.
+// timeOf returns the time of a known transition, else nil.
 func timeOf(t Transition, known bool) *time.Time {
 	if !known {
 		return nil

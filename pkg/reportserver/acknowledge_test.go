@@ -39,7 +39,6 @@ func (e *environment) expectNoWaiters() {
 		e.t.Errorf("still waited for: %v", e.server.changes.subscriptions)
 	}
 }
-
 func receive(t *testing.T, done <-chan *httptest.ResponseRecorder) *httptest.ResponseRecorder {
 	t.Helper()
 	select {
@@ -85,13 +84,13 @@ func TestCommitIsAcknowledgedWhenItIsWritten(t *testing.T) {
 		t.Errorf("the answer (-want +got):\n%s", diff)
 	}
 	e.expectNoWaiters()
-	e.expect(post(saved), 200, "Checkpoint") // the agent repeats it, and nobody waits or is woken
+	e.expect(post(saved), 200, "Checkpoint") // the agent repeats it, and no request waits, no job is woken
 	if names := e.woken(); len(names) > 0 {
 		t.Errorf("woken for what is written: %v", names)
 	}
 }
 
-// TestCommitThatIsNotWritten: the agent is told in time and repeats the commit, and the reconciler is
+// TestCommitThatIsNotWritten: the agent gets a response in time and repeats the commit, and the reconciler is
 // woken again.
 func TestCommitThatIsNotWritten(t *testing.T) {
 	e := newEnvironment(t)
@@ -107,7 +106,7 @@ func TestCommitThatIsNotWritten(t *testing.T) {
 		e.clock.Step(time.Millisecond)
 		rec := receive(t, done)
 		if rec.Code != 503 || rec.Header().Get("Retry-After") != "1" ||
-			text(rec.Body) != "taken, not yet written: report again" {
+			text(rec.Body) != "stored, not yet written: report again" {
 			t.Errorf("got %d %v", rec.Code, rec.Header())
 		}
 		e.expectNoWaiters()
@@ -154,7 +153,7 @@ func TestWaitEnds(t *testing.T) {
 		e.cache.drop(job)
 		e.cache.informer.Delete(job)
 		if rec := receive(t, done); rec.Code != 403 ||
-			!strings.Contains(text(rec.Body), "TrainingJob bert is gone") {
+			!strings.Contains(text(rec.Body), "TrainingJob bert is deleted") {
 			t.Errorf("got %d", rec.Code)
 		}
 		if _, known := e.store.Latest("uid-bert"); known {
@@ -177,7 +176,8 @@ func TestWaitEnds(t *testing.T) {
 	t.Run("the agent hangs up", func(t *testing.T) {
 		e := newEnvironment(t)
 		ctx, hangUp := context.WithCancel(t.Context())
-		req := httptest.NewRequestWithContext(ctx, http.MethodPost, "https://"+host+Path, strings.NewReader(saved))
+		req := httptest.NewRequestWithContext(ctx, http.MethodPost, "https://"+host+Path,
+			strings.NewReader(saved))
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("Authorization", "Bearer bert-worker-0")
 		done := make(chan *httptest.ResponseRecorder, 1)
@@ -239,7 +239,7 @@ func TestResolver(t *testing.T) {
 }
 
 // TestAttemptThatIsOver adds its last commit, but no step, and gets no command. Its commit is settled, so
-// nobody waits.
+// no request waits.
 func TestAttemptThatIsOver(t *testing.T) {
 	e := newEnvironment(t)
 	e.expect(post(strings.Replace(training, `"step":100`, `"step":95`, 1)), 200, "None")

@@ -37,7 +37,8 @@ const (
 	// memoryLimit of the operator's container in deploy/operator/deployment.yaml. The operator's caches need
 	// the rest of what the server leaves.
 	memoryLimit = 512 << 20
-	// serverShare of it is what the server may take, so that the caches of 1,000 jobs (under 200 MB) fit beside.
+	// serverShare of it is what the server may take, so that the caches of 1,000 jobs (under 200 MB) fit
+	// beside.
 	serverShare = memoryLimit / 4
 	// honestAgents report while an attack is under way, each from an address of its own.
 	honestAgents = 20
@@ -187,14 +188,14 @@ func (s *attacked) reportHonestly(t *testing.T, times int) (taken, total int, wh
 			c := s.client(fmt.Sprintf("127.77.0.%d", i+1), i%2 == 0)
 			defer c.CloseIdleConnections()
 			for n := range times {
-				said := s.post(t.Context(), c, fmt.Sprintf("job-%d-worker-0", i),
+				reported := s.post(t.Context(), c, fmt.Sprintf("job-%d-worker-0", i),
 					fmt.Sprintf(`{"attempt":2,"phase":"Training","step":%d}`, n))
 				mu.Lock()
 				total++
-				if said == "" {
+				if reported == "" {
 					taken++
 				} else {
-					why[said]++
+					why[reported]++
 				}
 				mu.Unlock()
 			}
@@ -206,7 +207,8 @@ func (s *attacked) reportHonestly(t *testing.T, times int) (taken, total int, wh
 
 // post a report, and return what went wrong.
 func (s *attacked) post(ctx context.Context, c *http.Client, token, body string) string {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+host+Path, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+host+Path,
+		strings.NewReader(body))
 	if err != nil {
 		return err.Error()
 	}
@@ -217,9 +219,9 @@ func (s *attacked) post(ctx context.Context, c *http.Client, token, body string)
 		return err.Error()
 	}
 	defer resp.Body.Close()
-	said := text(resp.Body)
+	reported := text(resp.Body)
 	if resp.StatusCode != http.StatusOK {
-		return strconv.Itoa(resp.StatusCode) + " " + said
+		return strconv.Itoa(resp.StatusCode) + " " + reported
 	}
 	return ""
 }

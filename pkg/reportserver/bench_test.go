@@ -79,8 +79,8 @@ func BenchmarkReports(b *testing.B) {
 		rec := httptest.NewRecorder()
 		s.ServeHTTP(rec, req)
 		if rec.Code != http.StatusOK {
-			said, _ := io.ReadAll(rec.Body)
-			b.Fatalf("got %d %s", rec.Code, said)
+			reported, _ := io.ReadAll(rec.Body)
+			b.Fatalf("got %d %s", rec.Code, reported)
 		}
 	}
 	b.ReportMetric(float64(b.N)/time.Since(began).Seconds(), "reports/s")

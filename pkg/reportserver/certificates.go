@@ -24,21 +24,21 @@ const (
 	fileCA          = "ca.crt"
 )
 
-// maxCABytes: pods get the CA in an environment variable, and Linux limits one to 128 KiB.
+// maxCABytes: pods receive the CA in an environment variable, which Linux limits to 128 KiB.
 const maxCABytes = 64 << 10
 
 // certificates are the server's certificate and the CA that agents trust. Both follow their files.
 //
-// A CA is replaced with overlap. First ca.crt holds the old and the new certificate, and pods that start
-// from then on trust both. When every running attempt has started after that, the new CA signs the
-// server's certificate. Then the old one leaves ca.crt.
+// To replace a CA, first put the old and the new certificate into ca.crt: new pods trust both. When every
+// running attempt has started after that, let the new CA sign the server's certificate. Then remove the old
+// one from ca.crt.
 type certificates struct {
 	dir, host string
 	log       logr.Logger
 
 	mu sync.Mutex
 	ca []byte
-	// ends is when the server's certificate is no longer valid.
+	// ends is when the server's certificate expires.
 	ends time.Time
 }
 
@@ -71,9 +71,9 @@ func (c *certificates) watch() (*certwatcher.CertWatcher, error) {
 	return watcher, nil
 }
 
-// noteEnd of the certificate that is served from now on.
+// noteEnd records the expiry of the new certificate.
 func (c *certificates) noteEnd(current tls.Certificate) {
-	if current.Leaf == nil { // crypto/tls fills it when it reads a pair
+	if current.Leaf == nil { // crypto/tls sets it when it reads a pair
 		return
 	}
 	c.mu.Lock()
@@ -81,15 +81,14 @@ func (c *certificates) noteEnd(current tls.Certificate) {
 	c.ends = current.Leaf.NotAfter
 }
 
-// end of the server's certificate.
+// end returns the expiry of the server's certificate.
 func (c *certificates) end() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.ends
 }
 
-// caEnd is when the last of the certificates that agents trust is no longer valid: an old one that is still
-// among them may end before.
+// caEnd returns when the last of the trusted certificates expires: an old one among them can expire before.
 func (c *certificates) caEnd() time.Time {
 	var last time.Time
 	for rest := c.CA(); ; {
@@ -103,7 +102,7 @@ func (c *certificates) caEnd() time.Time {
 	}
 }
 
-// CA returns the certificates of ca.crt in PEM. While the file cannot be read, the last good ones stay.
+// CA returns the certificates of ca.crt in PEM. If the file cannot be read, the last valid ones stay.
 func (c *certificates) CA() []byte {
 	ca, err := c.readCA()
 	c.mu.Lock()
@@ -116,24 +115,24 @@ func (c *certificates) CA() []byte {
 	return bytes.Clone(c.ca)
 }
 
-// readCA accepts certificates only: a key that somebody put into the file by mistake must not reach the pods.
+// readCA accepts only certificates: a private key in the file must not reach the pods.
 func (c *certificates) readCA() ([]byte, error) {
 	path := filepath.Join(c.dir, fileCA)
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("reading what agents trust (%s in reports.certificateDir): %w", fileCA, err)
+		return nil, fmt.Errorf("reading the CA for agents (%s in reports.certificateDir): %w", fileCA, err)
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxCABytes+1))
 	if err == nil && len(data) > maxCABytes {
-		err = fmt.Errorf("%s has more than %d bytes: leave certificates of old CAs out", path, maxCABytes)
+		err = fmt.Errorf("%s has more than %d bytes: remove certificates of old CAs", path, maxCABytes)
 	}
 	var ca []byte
 	if err == nil {
 		ca, err = onlyCertificates(data, path)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading what agents trust: %w", err)
+		return nil, fmt.Errorf("reading the CA for agents: %w", err)
 	}
 	return ca, nil
 }
@@ -147,7 +146,7 @@ func onlyCertificates(data []byte, path string) ([]byte, error) {
 			break
 		}
 		if block.Type != "CERTIFICATE" {
-			return nil, fmt.Errorf("%s holds a %s: leave only the CA's certificates in it", path, block.Type)
+			return nil, fmt.Errorf("%s contains a %s: keep only the CA's certificates", path, block.Type)
 		}
 		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
@@ -157,13 +156,13 @@ func onlyCertificates(data []byte, path string) ([]byte, error) {
 		}
 	}
 	if out.Len() == 0 {
-		return nil, fmt.Errorf("%s holds no certificate in PEM: put the CA's into it", path)
+		return nil, fmt.Errorf("%s has no certificate in PEM: add the CA's", path)
 	}
 	return out.Bytes(), nil
 }
 
-// warnIfUntrusted logs that agents would not trust a new certificate. The server keeps running: agents
-// may know another CA, and the operator does more than serve reports.
+// warnIfUntrusted logs that agents would not trust a new certificate. The server continues: agents can have
+// another CA, and the operator does more than serve reports.
 func (c *certificates) warnIfUntrusted(current tls.Certificate) {
 	if err := c.verify(current); err != nil {
 		c.log.Error(err, "Agents that start now will not trust the report server: "+

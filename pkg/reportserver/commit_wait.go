@@ -44,7 +44,7 @@ func (w *commitWaiter) wait(
 	}
 }
 
-// read looks the job up again. done is false while its status lacks the commit.
+// read reads the job again. done is false while its status lacks the commit.
 func (w *commitWaiter) read(
 	ctx context.Context, job *v1alpha1.TrainingJob, report *checkpoint.Report,
 ) (current *v1alpha1.TrainingJob, done bool, rejected *rejection) {
@@ -54,12 +54,12 @@ func (w *commitWaiter) read(
 	case err != nil:
 		return nil, true, cachesUnavailable()
 	case !found || current.UID != job.UID:
-		return nil, true, reject(http.StatusForbidden, resultSender, "TrainingJob %s is gone", job.Name)
+		return nil, true, reject(http.StatusForbidden, resultSender, "TrainingJob %s is deleted", job.Name)
 	}
 	return current, decision.Acknowledged(current, report), nil
 }
 
 func notWritten() *rejection {
 	return reject(http.StatusServiceUnavailable, resultUnwritten,
-		"taken, not yet written: report again").after(retryStatus)
+		"stored, not yet written: report again").after(retryStatus)
 }

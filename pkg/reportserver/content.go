@@ -19,10 +19,10 @@ func readReport(w http.ResponseWriter, req *http.Request) (*checkpoint.Report, *
 	switch {
 	case errors.As(err, &tooLarge):
 		return nil, reject(http.StatusRequestEntityTooLarge, resultOversized,
-			"report has more than %d bytes: write less into it", checkpoint.MaxReportBytes)
+			"report has more than %d bytes: send fewer metrics", checkpoint.MaxReportBytes)
 	case err != nil:
 		return nil, reject(http.StatusBadRequest, resultDisconnected,
-			"report ends too early: send it whole, within %s", readTimeout)
+			"report is incomplete: send it completely within %s", readTimeout)
 	}
 	report, err := checkpoint.ParseReport(data)
 	if err != nil {
@@ -37,36 +37,36 @@ func checkReport(from reportingPod, r *checkpoint.Report) *rejection {
 	switch {
 	case r.Attempt != from.attempt:
 		return reject(http.StatusConflict, resultAttempt,
-			"report: attempt is %d, but this pod is of attempt %d: leave $%s as it is",
+			"report: attempt is %d, but this pod belongs to attempt %d: do not change $%s",
 			r.Attempt, from.attempt, checkpoint.EnvAttempt)
 	case r.Attempt > running: // the pod's watch is ahead of the job's
 		return reject(http.StatusServiceUnavailable, resultAttempt,
-			"report: attempt %d is not seen here yet: report again", r.Attempt).after(retryStatus)
+			"report: attempt %d is not known here yet: report again", r.Attempt).after(retryStatus)
 	case from.attemptOver() && !hasCommit(r):
 		return reject(http.StatusConflict, resultAttempt,
-			"report: attempt %d is over, attempt %d is the job's now: only a commit is still taken", r.Attempt,
+			"report: attempt %d has ended, the job is in attempt %d: only a commit is accepted", r.Attempt,
 			running)
 	case from.resolver && r.Phase != checkpoint.PhaseResolved:
 		return reject(http.StatusForbidden, resultSender,
-			"report: phase is %s, but this pod trains nothing: say %s", r.Phase, checkpoint.PhaseResolved)
+			"report: phase is %s, but this pod does not train: use %s", r.Phase, checkpoint.PhaseResolved)
 	case !from.resolver && r.Phase == checkpoint.PhaseResolved:
 		return reject(http.StatusForbidden, resultSender,
-			"report: phase %s is the resolver's word: rank 0 says what it trains", r.Phase)
+			"report: phase %s is only for the resolver: rank 0 reports its training", r.Phase)
 	}
 	return checkURIs(from.job, r)
 }
 
-// checkURIs rejects checkpoints outside the job's directory. A checkpoint that was passed over may be
-// given by its path: it is only shown to people.
+// checkURIs rejects checkpoints outside the job's directory. A skipped checkpoint can be a path: it is only
+// displayed.
 func checkURIs(job *v1alpha1.TrainingJob, r *checkpoint.Report) *rejection {
 	base, hasBase := checkpointBase(job)
 	if save := r.Checkpoint; save != nil {
 		switch {
 		case hasCommit(r) && !hasBase:
 			return unprocessable("checkpoint", "is committed, but the job has no checkpoints",
-				"turn spec.checkpoint on")
+				"set spec.checkpoint")
 		case hasCommit(r) && save.URI == "":
-			return unprocessable("checkpoint.uri", "is missing", "say where the committed checkpoint lies")
+			return unprocessable("checkpoint.uri", "is missing", "set the URI of the committed checkpoint")
 		case save.URI != "":
 			if rejected := checkURI("checkpoint.uri", save.URI, base, hasBase); rejected != nil {
 				return rejected
@@ -84,7 +84,7 @@ func checkURIs(job *v1alpha1.TrainingJob, r *checkpoint.Report) *rejection {
 	return nil
 }
 
-// checkpointBase is the URI below which all attempts of the job write. It is false for a job without
+// checkpointBase returns the URI below which all attempts of the job write, and false for a job without
 // checkpoints.
 func checkpointBase(job *v1alpha1.TrainingJob) (checkpoint.URI, bool) {
 	if spec.Checkpoints(job) == nil {
@@ -93,17 +93,16 @@ func checkpointBase(job *v1alpha1.TrainingJob) (checkpoint.URI, bool) {
 	base, err := spec.CheckpointURI(job)
 	return base, err == nil
 }
-
 func checkURI(field, text string, base checkpoint.URI, hasBase bool) *rejection {
 	u, err := checkpoint.ParseURI(text)
 	if err != nil {
 		return reject(http.StatusUnprocessableEntity, resultURI, "report: %s: %v", field, err)
 	}
 	if !hasBase {
-		return unprocessable(field, "is given, but the job has no checkpoints", "turn spec.checkpoint on")
+		return unprocessable(field, "is set, but the job has no checkpoints", "set spec.checkpoint")
 	}
-	if rel, ok := u.Rel(base); !ok || rel == "." { // base itself holds the attempts' directories, no checkpoint
-		return unprocessable(field, "does not lie below "+base.String(),
+	if rel, ok := u.Rel(base); !ok || rel == "." { // base has the attempts' directories, not a checkpoint
+		return unprocessable(field, "is not below "+base.String(),
 			"write checkpoints below $"+checkpoint.EnvDir)
 	}
 	return nil

@@ -77,9 +77,9 @@ func FuzzHandler(f *testing.F) {
 }
 
 // FuzzMerge plays a history of reports and checks after each what the package promises: within an attempt
-// commits only move forward, the attempt too, and within a start its steps; what is said once stays, the
+// commits only move forward, the attempt too, and within a start its steps; what is reported once stays, the
 // start before the last does not return, and a report that arrives again changes nothing but the time. What
-// the Store has told is never ahead of what it has received.
+// the Store returns is never ahead of what it has received.
 //
 //	go test ./pkg/reportserver -run '^$' -fuzz FuzzMerge -fuzztime 1m -fuzzminimizetime 5x
 func FuzzMerge(f *testing.F) {
@@ -109,10 +109,10 @@ func FuzzMerge(f *testing.F) {
 			}
 			known = next
 			store.add(types.NamespacedName{Name: "bert"}, "uid-bert", r, over, false)
-			if told, ok := store.Latest("uid-bert"); ok && (told.Attempt > known.report.Attempt ||
-				told.Attempt == known.report.Attempt && told.Start == known.report.Start &&
-					told.Step > known.report.Step) {
-				t.Fatalf("told %+v, received %+v", told, known.report)
+			if notified, ok := store.Latest("uid-bert"); ok && (notified.Attempt > known.report.Attempt ||
+				notified.Attempt == known.report.Attempt && notified.Start == known.report.Start &&
+					notified.Step > known.report.Step) {
+				t.Fatalf("visible %+v, received %+v", notified, known.report)
 			}
 		}
 		if text, err := json.Marshal(known.report); err != nil || len(text) > 1024 {

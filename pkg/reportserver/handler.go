@@ -22,13 +22,13 @@ import (
 // Path that reports are posted to, below the configured URL.
 const Path = "/v1/reports"
 
-// handler answers reports.
+// handler responds to reports.
 type handler struct {
 	log     logr.Logger
 	clock   clock.Clock
 	elected <-chan struct{}
 	caches  client.Reader
-	// namespaces whose jobs are in the caches; none: all.
+	// namespaces of the jobs in the caches; none: all.
 	namespaces []string
 	store      *Store
 	metrics    *metrics
@@ -40,8 +40,8 @@ type handler struct {
 	commits    *commitWaiter
 }
 
-// ServeHTTP handles one report. The cheap checks come first, and the body is read only once the sender is
-// known. Until then its connection is a stranger's, and ends with the answer.
+// ServeHTTP handles one report. The cheap checks come first, and the body is read only after authentication.
+// Until then its connection is a stranger's, and ends with the response.
 func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("Connection", "close")
 	answer, rejected := h.handle(w, req)
@@ -55,7 +55,6 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(answer) // an agent that has hung up reports again
 }
-
 func (h *handler) handle(w http.ResponseWriter, req *http.Request) ([]byte, *rejection) {
 	began := h.clock.Now()
 	handled := func() { h.metrics.handling.Observe(h.clock.Since(began).Seconds()) }
@@ -71,7 +70,8 @@ func (h *handler) handle(w http.ResponseWriter, req *http.Request) ([]byte, *rej
 	if !h.inFlight.acquire(id.uid) {
 		handled()
 		return nil, reject(http.StatusTooManyRequests, resultRate,
-			"pod %s has %d reports under way: send one at a time", id.name, maxInFlightPerPod).after(retryRate)
+			"pod %s has %d reports in progress: send one at a time", id.name,
+			maxInFlightPerPod).after(retryRate)
 	}
 	defer h.inFlight.release(id.uid)
 	from, report, rejected := h.receive(w, req, id)
@@ -85,10 +85,10 @@ func (h *handler) handle(w http.ResponseWriter, req *http.Request) ([]byte, *rej
 	return h.answer(req.Context(), from, report, req.Header.Get(checkpoint.HeaderSettings) == "1")
 }
 
-// route rejects requests that are not reports, and all requests while this replica does not lead.
+// route rejects requests that are not reports, and all requests while this replica is not the leader.
 func (h *handler) route(w http.ResponseWriter, req *http.Request) *rejection {
 	if req.URL.Path != Path || req.URL.RawQuery != "" {
-		return reject(http.StatusNotFound, resultNotServed, "there is nothing here: post reports to %s", Path)
+		return reject(http.StatusNotFound, resultNotServed, "unknown path: post reports to %s", Path)
 	}
 	if req.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
@@ -97,19 +97,19 @@ func (h *handler) route(w http.ResponseWriter, req *http.Request) *rejection {
 	if kind, _, err := mime.ParseMediaType(req.Header.Get("Content-Type")); err != nil ||
 		kind != "application/json" {
 		return reject(http.StatusUnsupportedMediaType, resultNotServed,
-			"the header Content-Type is not application/json: send JSON, and say so")
+			"the Content-Type is not application/json: send JSON with that type")
 	}
 	select {
 	case <-h.elected:
 		return nil
 	default:
-		// Its connection ends, and a new one may reach the leader.
+		// Close the connection: a new one can reach the leader.
 		return reject(http.StatusServiceUnavailable, resultNotLeader,
 			"this replica of the operator is not the leader: report again").after(retryLeader)
 	}
 }
 
-// authenticate finds the pod that the request's token is bound to.
+// authenticate returns the pod that the request's token is bound to.
 func (h *handler) authenticate(req *http.Request) (podIdentity, *rejection) {
 	token, rejected := bearerToken(req.Header)
 	if rejected != nil {
@@ -122,11 +122,12 @@ func (h *handler) authenticate(req *http.Request) (podIdentity, *rejection) {
 	if err != nil {
 		address = req.RemoteAddr
 	}
-	// An event is used up before the review, for many requests may arrive at the same time, and given back
-	// for a good token alone: a client that hangs up has caused a review too.
+	// Count the token as rejected until it is accepted: requests run concurrently, and a client that hangs up
+	// has caused a review too.
 	if !h.addresses.Take(address, h.clock.Now()) {
 		return podIdentity{}, reject(http.StatusTooManyRequests, resultRate,
-			"too many tokens of this address were not accepted: send the pod's projected token").after(retryRate)
+			"too many tokens from this address were rejected: send the pod's projected "+
+				"token").after(retryRate)
 	}
 	r := h.tokens.review(req.Context(), token)
 	if r.rejected == nil {
@@ -144,7 +145,7 @@ func (h *handler) receive(
 			"pod %s reports more than once a second: keep minIntervalSeconds", id.name).after(retryRate)
 	}
 	if len(h.namespaces) > 0 && !slices.Contains(h.namespaces, id.namespace) {
-		return reportingPod{}, nil, forbid(id, "is in a namespace whose jobs this operator does not run")
+		return reportingPod{}, nil, forbid(id, "is in a namespace that this operator does not watch")
 	}
 	from, rejected := findReportingPod(req.Context(), h.caches, id)
 	if rejected != nil {
@@ -158,7 +159,7 @@ func (h *handler) receive(
 		defer func() { <-h.bodies }()
 	default:
 		return reportingPod{}, nil, reject(http.StatusServiceUnavailable, resultBusy,
-			"%d reports are read already: report again", maxBodies).after(retryStatus)
+			"%d reports are already being read: report again", maxBodies).after(retryStatus)
 	}
 	report, rejected := readReport(w, req)
 	if rejected != nil {
@@ -171,17 +172,16 @@ func (h *handler) receive(
 	case asksToResume(req):
 		return from, report, nil
 	case from.onlyAsks:
-		return reportingPod{}, nil, forbid(id, "is not the rank that reports, which is %s", rankZeroPod(from.job))
+		return reportingPod{}, nil, forbid(id, "is not the reporting rank %s", rankZeroPod(from.job))
 	}
 	unwritten := !decision.Acknowledged(from.job, report)
 	h.store.add(client.ObjectKeyFromObject(from.job), from.job.UID, report, from.attemptOver(), unwritten)
 	return from, report, nil
 }
-
 func asksToResume(req *http.Request) bool { return req.Header.Get(checkpoint.HeaderResume) == "1" }
 
-// resumePoint answers a rank that starts. Only what is persisted counts: a later attempt resumes from there
-// or from something newer.
+// resumePoint responds to a rank that starts. Only the persisted point counts: a later attempt resumes from
+// it or from a newer one.
 func (h *handler) resumePoint(from reportingPod) ([]byte, *rejection) {
 	path, err := spec.ResumePath(from.job)
 	if err != nil {
@@ -192,8 +192,8 @@ func (h *handler) resumePoint(from reportingPod) ([]byte, *rejection) {
 	})
 }
 
-// answer a report that is stored. If it has a commit, the answer waits until the commit is persisted. Without
-// settings it has none of those that an agent of a former operator does not know.
+// answer responds to a stored report. If it has a commit, the response waits until the commit is persisted.
+// Without settings it has none of the fields that agents of older operators do not know.
 func (h *handler) answer(
 	ctx context.Context, from reportingPod, report *checkpoint.Report, settings bool,
 ) ([]byte, *rejection) {
@@ -216,13 +216,12 @@ func (h *handler) answer(
 	}
 	return h.encode(job, answer)
 }
-
 func (h *handler) encode(job *v1alpha1.TrainingJob, answer checkpoint.Answer) ([]byte, *rejection) {
 	data, err := checkpoint.Encode(answer)
 	if err != nil {
-		h.log.Error(err, "Encoding the answer to a report", "job", client.ObjectKeyFromObject(job))
+		h.log.Error(err, "Encoding the response to a report", "job", client.ObjectKeyFromObject(job))
 		return nil, reject(http.StatusInternalServerError, resultInternal,
-			"the operator has no proper answer: see its log")
+			"the operator failed to encode the response: see its log")
 	}
 	return data, nil
 }

@@ -9,8 +9,8 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// rateLimits keeps one rate limit for each of many keys, in bounded memory. It forgets the key that was
-// unused for longest, which then starts again with a full burst.
+// rateLimits has one rate limit for each of many keys, in bounded memory. It removes the least recently used
+// key, which then starts with a full burst.
 type rateLimits struct {
 	mu      sync.Mutex
 	entries *lru.Cache
@@ -33,10 +33,10 @@ func (l *rateLimits) limiter(key string) *rate.Limiter {
 	return made
 }
 
-// take uses up one event of a key, and reports whether there was one.
+// take uses one event of a key. It returns false if there is none.
 func (l *rateLimits) take(key string, now time.Time) bool { return l.limiter(key).AllowN(now, 1) }
 
-// inFlight counts the requests of each pod that are being handled. It holds at most one entry per request.
+// inFlight counts the requests in progress of each pod. It has at most one entry per request.
 type inFlight struct {
 	mu   sync.Mutex
 	pods map[types.UID]int
@@ -44,7 +44,7 @@ type inFlight struct {
 
 func newInFlight() *inFlight { return &inFlight{pods: map[types.UID]int{}} }
 
-// acquire reports whether the pod may have one more request in flight. If so, the caller must release it.
+// acquire reports whether the pod can have one more request in flight. If so, the caller must release it.
 func (f *inFlight) acquire(pod types.UID) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

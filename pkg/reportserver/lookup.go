@@ -20,5 +20,5 @@ func lookUp(ctx context.Context, caches client.Reader, key client.ObjectKey, int
 
 func cachesUnavailable() *rejection {
 	return reject(http.StatusServiceUnavailable, resultUnavailable,
-		"the operator's caches do not answer: report again").after(retryUnavailable)
+		"the operator's caches do not respond: report again").after(retryUnavailable)
 }

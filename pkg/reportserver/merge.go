@@ -8,36 +8,35 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
 
-// received is what rank 0 of a job has reported since this process leads. It is immutable: merge returns
-// a new one.
+// received is what rank 0 of a job has reported to this leader. It is immutable: merge returns a new one.
 type received struct {
-	// report is the newest one of the newest attempt; nil: none yet. FirstStep, CommandID and DeliveredID
-	// are sent once, and kept in the later reports of the attempt's start.
+	// report is the newest one of the newest attempt; nil: none. FirstStep, CommandID and DeliveredID are
+	// sent once, and kept in later reports of the same start.
 	report *checkpoint.Report
-	// former is the start before the report's in the same attempt, and formerStep what it last reported. Its
-	// reports may still arrive.
+	// former is the previous start in the same attempt, and formerStep its last step. Its reports can still
+	// arrive.
 	former     string
 	formerStep int64
-	// time of the last report of that attempt, also of one without news.
+	// time of the last report of that attempt, with or without news.
 	time time.Time
-	// commit is the newest one of the newest attempt that has one; nil: none yet.
+	// commit is the newest one of the newest attempt that has one; nil: none.
 	commit *commit
 }
 
-// commit is a checkpoint that its writer has reported as complete. It lies below the job's directory.
+// commit is a complete checkpoint below the job's directory.
 type commit struct {
 	checkpoint.Save
 	attempt int32
 	layout  checkpoint.Layout
 }
 
-// latest returns what the controller needs to know, and false before rank 0's first report.
+// latest returns the observation for the controller, and false before rank 0's first report.
 func (k received) latest() (observation.Reported, bool) {
 	if k.report == nil {
 		return observation.Reported{}, false
 	}
 	latest := observation.Reported{Report: *k.report, Received: k.time, FormerStep: k.formerStep}
-	// A later report of the attempt may have carried an older commit, or none.
+	// A later report of the attempt can have an older commit, or none.
 	if k.commit != nil && k.commit.attempt == latest.Attempt {
 		save := k.commit.Save
 		latest.Checkpoint, latest.Layout = &save, k.commit.layout
@@ -45,24 +44,25 @@ func (k received) latest() (observation.Reported, bool) {
 	return latest, true
 }
 
-// urgency says how soon the reconciler must see a report.
+// urgency is how soon the reconciler must read a report.
 type urgency int
 
 const (
 	// noNews: the report only shows that the trainer is alive.
 	noNews urgency = iota
-	// deferrable: steps and metrics. Also a commit: one that is not persisted is urgent for that reason alone.
+	// deferrable: steps, metrics and persisted commits. A commit that is not persisted is urgent for that
+	// reason.
 	deferrable
-	// urgent: the end of training, a command that was carried out, an attempt's first step.
+	// urgent: the end of training, an executed command, an attempt's first step.
 	urgent
 )
 
-// merge adds a report to what is known. attemptOver: a later attempt has replaced the report's.
+// merge adds a report. attemptOver: a later attempt has replaced the report's.
 //
-// A report may arrive twice, or after one that was sent later: an agent that gave up on a slow answer
-// sends the next one, and a proxy may repeat either. A report with an older step is therefore only a sign
-// of life, although a commit in it counts if it is the newest. Of two reports of the same step the one
-// that arrives last counts: they can only differ in phase and metrics.
+// A report can arrive twice or late: an agent that gave up on a slow response sends the next one, and a proxy
+// can repeat either. A report with an older step only shows that the trainer is alive, but its commit counts
+// if it is the newest. Of two reports of the same step the last to arrive counts: they only differ in phase
+// and metrics.
 //
 // The resolver's result is not kept: the operator reads it from the pod's termination message.
 func (k received) merge(r *checkpoint.Report, attemptOver bool, now time.Time) (received, urgency) {

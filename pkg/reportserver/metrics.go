@@ -40,7 +40,7 @@ func commitWriteMetric() metric.Description {
 	}
 }
 
-// metrics of the server. None is labelled by job name: jobs come and go, but a series stays.
+// metrics of the server. None is labelled by job name: series of deleted jobs would remain.
 type metrics struct {
 	reports     *prometheus.CounterVec
 	handling    prometheus.Observer
@@ -54,7 +54,7 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 	if err != nil {
 		return nil, fmt.Errorf("registering a metric: %w", err)
 	}
-	for _, result := range results { // a rate needs a zero before the first one
+	for _, result := range results { // rate() needs an initial zero
 		reports.WithLabelValues(result)
 	}
 	return &metrics{

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// notifier tells subscribers of a job that it has changed. It holds entries only for jobs with subscribers.
+// notifier notifies subscribers of changes of a job. It has entries only for jobs with subscribers.
 type notifier struct {
 	mu            sync.Mutex
 	subscriptions map[types.UID]*subscription
@@ -21,7 +21,7 @@ type subscription struct {
 
 func newNotifier() *notifier { return &notifier{subscriptions: map[types.UID]*subscription{}} }
 
-// subscribe before the job is read: then no change between the read and the wait is missed.
+// subscribe before the job is read, so that no change between the read and the wait is missed.
 func (n *notifier) subscribe(job types.UID) *subscription {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// jobKind is what the owner reference of a reporting pod must name.
+// jobKind is the kind of a reporting pod's owner.
 var jobKind = schema.GroupKind{Group: v1alpha1.GroupVersion.Group, Kind: "TrainingJob"}
 
 // reportingPod is a pod that may report for its job.
@@ -26,14 +26,14 @@ type reportingPod struct {
 	attempt int32
 	// resolver is true for the pod that searches the volume for checkpoints, and false for a rank.
 	resolver bool
-	// onlyAsks is true for a rank that does not report. It may ask for its resume point.
+	// onlyAsks is true for a rank that does not report. It may request its resume point.
 	onlyAsks bool
 }
 
 // attemptOver reports whether a later attempt has replaced the pod's.
 func (p reportingPod) attemptOver() bool { return p.attempt < p.job.Status.Attempt }
 
-// findReportingPod looks up the pod that a token is bound to, and its job, in the caches.
+// findReportingPod returns the pod that a token is bound to, and its job, from the caches.
 func findReportingPod(ctx context.Context, caches client.Reader, id podIdentity) (reportingPod, *rejection) {
 	pod := &corev1.Pod{}
 	found, err := lookUp(ctx, caches, types.NamespacedName{Namespace: id.namespace, Name: id.name}, pod)
@@ -41,7 +41,7 @@ func findReportingPod(ctx context.Context, caches client.Reader, id podIdentity)
 		return reportingPod{}, cachesUnavailable()
 	}
 	if !found {
-		return reportingPod{}, forbid(id, "is no rank of a TrainingJob, or is gone")
+		return reportingPod{}, forbid(id, "is not a rank of a TrainingJob, or is deleted")
 	}
 	owner, rejected := jobReference(id, pod)
 	if rejected != nil {
@@ -53,7 +53,7 @@ func findReportingPod(ctx context.Context, caches client.Reader, id podIdentity)
 		return reportingPod{}, cachesUnavailable()
 	}
 	if !found || job.UID != owner.UID {
-		return reportingPod{}, forbid(id, "belongs to TrainingJob %s, which is gone", owner.Name)
+		return reportingPod{}, forbid(id, "belongs to TrainingJob %s, which is deleted", owner.Name)
 	}
 	return reportingPodOf(id, pod, job)
 }
@@ -62,7 +62,7 @@ func findReportingPod(ctx context.Context, caches client.Reader, id podIdentity)
 func jobReference(id podIdentity, pod *corev1.Pod) (*metav1.OwnerReference, *rejection) {
 	switch {
 	case pod.UID != id.uid:
-		return nil, forbid(id, "is another one now: the token is bound to its predecessor")
+		return nil, forbid(id, "was replaced: the token is bound to its predecessor")
 	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
 		return nil, forbid(id, "has ended")
 	}
@@ -73,12 +73,13 @@ func jobReference(id podIdentity, pod *corev1.Pod) (*metav1.OwnerReference, *rej
 	return owner, nil
 }
 
-// reportingPodOf rejects pods of the job that are neither the rank that reports (rank 0, see spec.Reporter),
-// nor the resolver, nor a rank that may ask for its resume point.
+// reportingPodOf rejects pods of the job that are neither the reporting rank (rank 0, see spec.Reporter), nor
+// the resolver, nor a rank that may request its resume point.
 func reportingPodOf(id podIdentity, pod *corev1.Pod, job *v1alpha1.TrainingJob) (reportingPod, *rejection) {
 	attempt, err := strconv.ParseInt(pod.Labels[v1alpha1.LabelAttempt], 10, 32)
 	if err != nil || attempt < 1 {
-		return reportingPod{}, forbid(id, "has no attempt in its label %s: it was changed by hand; delete the pod",
+		return reportingPod{}, forbid(id,
+			"has no attempt in its label %s: the label was changed; delete the pod",
 			v1alpha1.LabelAttempt)
 	}
 	p := reportingPod{job: job, attempt: int32(attempt)}
@@ -90,7 +91,7 @@ func reportingPodOf(id podIdentity, pod *corev1.Pod, job *v1alpha1.TrainingJob) 
 	case isRank && spec.AsksToResume(job):
 		p.onlyAsks = true
 	default:
-		return reportingPod{}, forbid(id, "is not the rank that reports, which is %s", rankZero)
+		return reportingPod{}, forbid(id, "is not the reporting rank %s", rankZero)
 	}
 	return p, nil
 }

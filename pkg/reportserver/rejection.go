@@ -15,7 +15,7 @@ const (
 	resultUnwritten    = "unwritten"    // stored, its commit is not in the status yet
 	resultNotLeader    = "not_leader"   // another replica leads
 	resultBusy         = "busy"         // too many bodies are being read
-	resultUnavailable  = "unavailable"  // the API server or the caches do not answer
+	resultUnavailable  = "unavailable"  // the API server or the caches do not respond
 	resultNotServed    = "not_served"   // no such path, method or content type
 	resultToken        = "token"        // no token, or not a valid one
 	resultRate         = "rate"         // too often
@@ -45,7 +45,7 @@ const (
 // maxRejectionText is in bytes. The agent shows 200 of them.
 const maxRejectionText = 500
 
-// rejection is an answer other than 200. Its text names the field that is wrong, and says what to change.
+// rejection is a response other than 200. Its text has the wrong field and the remedy.
 type rejection struct {
 	code   int
 	result string
@@ -74,6 +74,6 @@ func (r *rejection) write(w http.ResponseWriter) {
 		h.Set("WWW-Authenticate", "Bearer")
 	}
 	w.WriteHeader(r.code)
-	// An error means that the agent has hung up and needs no answer.
+	// An error means that the agent has disconnected.
 	_, _ = fmt.Fprintln(w, checkpoint.Printable(r.text, maxRejectionText))
 }

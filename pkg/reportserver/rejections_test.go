@@ -75,8 +75,11 @@ func TestRejections(t *testing.T) {
 		"no token": {"", func(_ *environment, r *request) { r.token = "" }, 401, "Authorization",
 			resultToken, 0},
 		"two tokens": {"which of them?",
-			func(_ *environment, r *request) { r.header = http.Header{"Authorization": {"Bearer a", "Bearer b"}} },
-			401, "2 times", resultToken, 0},
+			func(_ *environment, r *request) {
+				r.header = http.Header{"Authorization": {"Bearer a",
+					"Bearer b"}}
+			},
+			401, "2 Authorization headers", resultToken, 0},
 		"basic authentication": {"",
 			func(_ *environment, r *request) { r.header = http.Header{"Authorization": {"Basic YTpi"}} }, 401,
 			"bearer", resultToken, 0},
@@ -87,7 +90,7 @@ func TestRejections(t *testing.T) {
 			func(_ *environment, r *request) { r.token = strings.Repeat("a", maxTokenBytes+1) }, 401, "bytes",
 			resultToken, 0},
 		"an unknown token": {"forged", func(_ *environment, r *request) { r.token = "forged" }, 401,
-			"expired, of another audience", resultToken, 0},
+			"expired, has another audience", resultToken, 0},
 		"an expired token": {"the API server says no",
 			token(func(s *authenticationv1.TokenReviewStatus) { s.Authenticated = false }), 401, "expired",
 			resultToken, 0},
@@ -101,28 +104,34 @@ func TestRejections(t *testing.T) {
 			token(func(s *authenticationv1.TokenReviewStatus) { s.User.Username = "admin" }), 401,
 			"not a service account's", resultToken, 0},
 		"a token bound to no pod": {"a service account's own",
-			token(func(s *authenticationv1.TokenReviewStatus) { s.User.Extra = nil }), 401, "bound to no pod",
+			token(func(s *authenticationv1.TokenReviewStatus) { s.User.Extra = nil }), 401,
+			"not bound to a pod",
 			resultToken, 0},
 		"a token without a pod UID": {"a name is not enough",
-			token(func(s *authenticationv1.TokenReviewStatus) { delete(s.User.Extra, serviceaccount.PodUIDKey) }),
-			401, "bound to no pod", resultToken, 0},
-		"an API server that is away": {"nobody's fault",
+			token(func(s *authenticationv1.TokenReviewStatus) {
+				delete(s.User.Extra,
+					serviceaccount.PodUIDKey)
+			}),
+			401, "not bound to a pod", resultToken, 0},
+		"an API server that is away": {"no client's fault",
 			func(e *environment, _ *request) { e.reviews.broken = errors.New("secret details") }, 503,
-			"the API server did not say whose the token is: report again", resultUnavailable, 5},
-
+			"the API server did not review the token: report again", resultUnavailable, 5},
 		"a namespace of another operator": {"the caches know nothing of it, and never will",
 			func(e *environment, _ *request) { e.server.handler.namespaces = []string{"team-b"} }, 403,
-			"whose jobs this operator does not run", resultSender, 0},
+			"this operator does not watch", resultSender, 0},
 		"a predecessor's token": {"the pod was replaced under its name",
-			pod(func(p *corev1.Pod) { p.UID = "new" }), 403, "is another one now", resultSender, 0},
+			pod(func(p *corev1.Pod) { p.UID = "new" }), 403, "was replaced", resultSender, 0},
 		"a pod that failed": {"late", pod(func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }),
 			403, "has ended", resultSender, 0},
 		"a pod that succeeded": {"late", pod(func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }),
 			403, "has ended", resultSender, 0},
-		"a pod that is gone": {"late; its token may still be remembered",
-			func(e *environment, _ *request) { e.cache.drop(e.cache.find(new(*corev1.Pod), "bert-worker-0")) }, 403,
-			"or is gone", resultSender, 0},
-		"a pod of nobody": {"", pod(func(p *corev1.Pod) { p.OwnerReferences = nil }), 403,
+		"a deleted pod": {"late; its token can still be cached",
+			func(e *environment, _ *request) {
+				e.cache.drop(e.cache.find(new(*corev1.Pod),
+					"bert-worker-0"))
+			}, 403,
+			"or is deleted", resultSender, 0},
+		"a pod without owner": {"", pod(func(p *corev1.Pod) { p.OwnerReferences = nil }), 403,
 			"not controlled by a TrainingJob", resultSender, 0},
 		"an owner, not a controller": {"", pod(func(p *corev1.Pod) { p.OwnerReferences[0].Controller = nil }),
 			403, "not controlled by a TrainingJob", resultSender, 0},
@@ -132,13 +141,14 @@ func TestRejections(t *testing.T) {
 			pod(func(p *corev1.Pod) { p.OwnerReferences[0].APIVersion = "other.example.com/v1alpha1" }), 403,
 			"not controlled by a TrainingJob", resultSender, 0},
 		"another job of that name": {"by UID, not by name",
-			pod(func(p *corev1.Pod) { p.OwnerReferences[0].UID = "gone" }), 403, "TrainingJob bert, which is gone",
+			pod(func(p *corev1.Pod) { p.OwnerReferences[0].UID = "gone" }), 403,
+			"TrainingJob bert, which is deleted",
 			resultSender, 0},
 		"another job's name": {"its controller says otherwise", func(e *environment, _ *request) {
 			other := newJob("other", "uid-other", 2)
 			e.cache.put(other)
 			change(e, "bert-worker-0", func(p *corev1.Pod) { p.OwnerReferences[0].Name = "other" })
-		}, 403, "TrainingJob other, which is gone", resultSender, 0},
+		}, 403, "TrainingJob other, which is deleted", resultSender, 0},
 		"another pod's token, of another job": {"its report is its own job's", func(e *environment, r *request) {
 			other := newJob("other", "uid-other", 2)
 			e.cache.put(other)
@@ -148,28 +158,27 @@ func TestRejections(t *testing.T) {
 		"a job that is gone": {"", func(e *environment,
 			_ *request) {
 			e.cache.drop(e.cache.find(new(*v1alpha1.TrainingJob), "bert"))
-		}, 403, "which is gone",
+		}, 403, "which is deleted",
 			resultSender, 0},
 		"another rank": {"rank 0 alone", func(_ *environment, r *request) { r.token = "bert-worker-1" },
-			403, "is not the rank that reports, which is bert-worker-0", resultSender, 0},
+			403, "is not the reporting rank bert-worker-0", resultSender, 0},
 		"another rank with the resolver's label": {"a template may carry any label",
 			func(e *environment, r *request) {
 				r.token, r.body = "bert-worker-1", resolved
 				change(e, "bert-worker-1", func(p *corev1.Pod) {
 					p.Labels[v1alpha1.LabelComponent] = v1alpha1.ComponentResolver
 				})
-			}, 403, "not the rank that reports", resultSender, 0},
+			}, 403, "not the reporting rank", resultSender, 0},
 		"a pod named as rank 0 that is none": {"made by hand",
 			pod(func(p *corev1.Pod) { delete(p.Labels, v1alpha1.LabelKubeflowReplicaIndex) }), 403,
-			"not the rank that reports",
+			"not the reporting rank",
 			resultSender, 0},
 		"no attempt": {"",
 			pod(func(p *corev1.Pod) { delete(p.Labels, v1alpha1.LabelAttempt) }), 403, "has no attempt in its label",
 			resultSender, 0},
-		"caches that do not answer": {"",
+		"caches that do not respond": {"",
 			func(e *environment, _ *request) { e.cache.broken = errors.New("not started") }, 503,
-			"caches do not answer", resultUnavailable, 5},
-
+			"caches do not respond", resultUnavailable, 5},
 		"no JSON":       {"malformed", body(`attempt=2`), 400, "is not JSON", resultMalformed, 0},
 		"half a report": {"malformed", body(training[:40]), 400, "ends too early", resultMalformed, 0},
 		"nothing":       {"malformed", body(""), 400, "ends too early", resultMalformed, 0},
@@ -178,41 +187,42 @@ func TestRejections(t *testing.T) {
 		"a field twice": {"which of them?", body(`{"attempt":1,"attempt":2,"phase":"Training"}`), 400,
 			"is there twice", resultMalformed, 0},
 		"two reports":     {"", body(training + training), 400, "goes on after its end", resultMalformed, 0},
-		"no attempt said": {"", body(`{"phase":"Training"}`), 400, "attempt is missing", resultMalformed, 0},
+		"attempt missing": {"", body(`{"phase":"Training"}`), 400, "attempt is missing", resultMalformed, 0},
 		"a negative step": {"", body(`{"attempt":2,"phase":"Training","step":-1}`), 400, "step is -1",
 			resultMalformed, 0},
 		"an unknown phase": {"", body(`{"attempt":2,"phase":"Won"}`), 400, "phase", resultMalformed, 0},
 		"too many bytes": {"oversized", body(training + strings.Repeat(" ", checkpoint.MaxReportBytes)), 413,
-			"report has more than 65536 bytes: write less", resultOversized, 0},
+			"report has more than 65536 bytes: send fewer", resultOversized, 0},
 
 		"an attempt that is not the pod's": {"forged, or the environment was changed",
 			body(strings.Replace(training, `"attempt":2`, `"attempt":1`, 1)), 409,
-			"attempt is 1, but this pod is of attempt 2: leave $TRAININGJOB_ATTEMPT", resultAttempt, 0},
+			"attempt is 1, but this pod belongs to attempt 2: do not change $TRAININGJOB_ATTEMPT",
+			resultAttempt, 0},
 		"an attempt that is over": {"late: progress is the running attempt's", func(e *environment, _ *request) {
 			change(e, "bert", func(j *v1alpha1.TrainingJob) { j.Status.Attempt = 3 })
-		}, 409, "attempt 2 is over, attempt 3 is the job's now: only a commit is still taken", resultAttempt, 0},
+		}, 409, "attempt 2 has ended, the job is in attempt 3: only a commit is accepted", resultAttempt, 0},
 		"an attempt that is not seen yet": {"the pod's watch is ahead of the job's",
 			func(e *environment, _ *request) {
 				change(e, "bert", func(j *v1alpha1.TrainingJob) { j.Status.Attempt = 1 })
-			}, 503, "not seen here yet: report again", resultAttempt, 1},
-		"the resolver's word from rank 0": {"", body(resolved), 403, "phase Resolved is the resolver's word",
+			}, 503, "not known here yet: report again", resultAttempt, 1},
+		"the resolver's word from rank 0": {"", body(resolved), 403,
+			"phase Resolved is only for the resolver",
 			resultSender, 0},
 		"rank 0's word from the resolver": {"", func(e *environment, _ *request) { e.resolver() }, 403,
-			"this pod trains nothing: say Resolved", resultSender, 0},
-
+			"this pod does not train: use Resolved", resultSender, 0},
 		"a checkpoint beside the job's": {"outside", body(uri(bertDir + "ha/step-90")), 422,
-			"does not lie below " + bertDir, resultURI, 0},
+			"is not below " + bertDir, resultURI, 0},
 		"a checkpoint in another claim": {"outside", body(uri("pvc://other/bert-uidbert/step-90")), 422,
-			"does not lie below " + bertDir, resultURI, 0},
+			"is not below " + bertDir, resultURI, 0},
 		"the job's place itself": {"it holds the attempts", body(uri(bertDir)), 422,
-			"does not lie below " + bertDir, resultURI, 0},
+			"is not below " + bertDir, resultURI, 0},
 		"a checkpoint with ..": {"", body(uri(bertDir + "/../other")), 422, "has .. in its path",
 			resultURI, 0},
 		"a checkpoint with %2e%2e": {"", body(uri(bertDir + "/%2e%2e/other")), 422,
 			"has an encoded character", resultURI, 0},
 		"credentials": {"", body(uri("s3://key:secret@bucket/bert")), 422,
 			"has credentials in it", resultURI, 0},
-		"http": {"nobody dials it", body(uri("http://169.254.169.254/latest")), 422,
+		"http": {"the server never dials it", body(uri("http://169.254.169.254/latest")), 422,
 			"has the scheme http", resultURI, 0},
 		"file": {"", body(uri("file:///etc/passwd")), 422, "has the scheme file",
 			resultURI, 0},
@@ -220,14 +230,15 @@ func TestRejections(t *testing.T) {
 			resultURI, 0},
 		"no URI": {"", body(uri("")), 422, "checkpoint.uri is missing", resultURI, 0},
 		"a save under way, elsewhere": {"",
-			body(strings.Replace(uri("pvc://other/x"), "Committed", "Saving", 1)), 422, "does not lie below",
+			body(strings.Replace(uri("pvc://other/x"), "Committed", "Saving", 1)), 422, "is not below",
 			resultURI, 0},
 		"a checkpoint passed over outside": {"",
-			body(`{"attempt":2,"phase":"Training","passedOver":[{"uri":"s3://a:b@bucket/x","why":"torn"}]}`), 422,
+			body(`{"attempt":2,"phase":"Training","passedOver":[{"uri":"s3://a:b@bucket/x","why":"torn"}]}`),
+			422,
 			"passedOver[0].uri", resultURI, 0},
 		"a commit of a job without checkpoints": {"", func(e *environment, _ *request) {
 			change(e, "bert", func(j *v1alpha1.TrainingJob) { j.Spec.Checkpoint = nil })
-		}, 422, "the job has no checkpoints: turn spec.checkpoint on", resultURI, 0},
+		}, 422, "the job has no checkpoints: set spec.checkpoint", resultURI, 0},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -28,7 +28,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 )
 
-// Cache is the manager's: it answers from memory, and tells when a job has changed.
+// Cache is the manager's: it reads from memory, and notifies about changes of jobs.
 type Cache interface {
 	client.Reader
 	GetInformer(ctx context.Context, obj client.Object, opts ...cache.InformerGetOption) (cache.Informer, error)
@@ -42,7 +42,7 @@ type Options struct {
 	URL string
 	// CertificateDir holds tls.crt, tls.key and ca.crt. The server reloads them when they change.
 	CertificateDir string
-	// Namespaces whose jobs the operator runs, which are those of Cache; none: all.
+	// Namespaces whose jobs the operator runs, those of Cache; none: all.
 	Namespaces []string
 	// Audience that a token must have.
 	Audience string
@@ -71,13 +71,13 @@ func SetupWithManager(mgr manager.Manager, o Options) (*Server, error) {
 	reviews, err := authenticationclient.NewForConfigAndClient(reviewConfig(mgr.GetConfig()),
 		mgr.GetHTTPClient())
 	if err != nil {
-		return nil, fmt.Errorf("making a client for token reviews: %w", err)
+		return nil, fmt.Errorf("creating a client for token reviews: %w", err)
 	}
 	o.Elected, o.Cache, o.Reviews, o.Clock = mgr.Elected(), mgr.GetCache(), reviews.TokenReviews(),
 		clock.RealClock{}
 	s, err := New(o)
 	if err != nil {
-		return nil, fmt.Errorf("making the report server: %w", err)
+		return nil, fmt.Errorf("creating the report server: %w", err)
 	}
 	if err := mgr.Add(s); err != nil {
 		return nil, fmt.Errorf("adding the report server: %w", err)
@@ -85,7 +85,7 @@ func SetupWithManager(mgr manager.Manager, o Options) (*Server, error) {
 	return s, nil
 }
 
-// reviewConfig is a configuration with the rate limit of the token reviews. It shares the connections.
+// reviewConfig returns a configuration with the rate limit of the token reviews. It shares the connections.
 func reviewConfig(c *rest.Config) *rest.Config {
 	c = rest.CopyConfig(c)
 	c.QPS, c.Burst, c.RateLimiter = reviewsPerSecond, reviewBurst, nil
@@ -125,22 +125,22 @@ func New(o Options) (*Server, error) {
 // URL that agents post to.
 func (s *Server) URL() string { return strings.TrimSuffix(s.Options.URL, "/") + Path }
 
-// CA that agents trust, in PEM: one or more certificates, as they are in CertificateDir now.
+// CA returns the certificates that agents trust, in PEM, as in CertificateDir now.
 func (s *Server) CA() []byte { return s.certificates.CA() }
 
-// CertificateEnd is when the server's certificate is no longer valid, and CAEnd when none is that agents
-// trust.
+// CertificateEnd returns when the server's certificate expires, and CAEnd when the last one that agents trust
+// does.
 func (s *Server) CertificateEnd() time.Time { return s.certificates.end() }
 
 // CAEnd is described with CertificateEnd.
 func (s *Server) CAEnd() time.Time { return s.certificates.caEnd() }
 
-// Agent is the configuration of the agents that report to this server. It changes when the CA rotates.
+// Agent returns the configuration of the agents that report to this server. It changes when the CA rotates.
 func (s *Server) Agent(image string) render.Agent {
 	return render.Agent{Image: image, ReportURL: s.URL(), ReportCA: string(s.CA()), Audience: s.Audience}
 }
 
-// NeedLeaderElection is false: a replica that does not lead must say so to the agents.
+// NeedLeaderElection returns false: a replica that is not the leader must report that to the agents.
 func (s *Server) NeedLeaderElection() bool { return false }
 
 // ServeHTTP handles one report.
@@ -175,11 +175,11 @@ func (s *Server) serve(ctx context.Context, listener net.Listener) error {
 	case err = <-ended:
 	case <-ctx.Done():
 	}
-	cancel() // agents that wait for a write are told to report again
+	cancel() // agents that wait for a write must report again
 	shutdown, release := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer release()
 	if server.Shutdown(shutdown) != nil {
-		_ = server.Close() // the agents that are cut off report again
+		_ = server.Close() // agents without a response report again
 	}
 	if err != nil && !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serving reports: %w", err)
@@ -207,7 +207,7 @@ func (s *Server) httpServer(
 	}
 }
 
-// watchJobs notifies the requests that wait for a status write, and forgets the jobs that are gone.
+// watchJobs notifies the requests that wait for a status write, and removes deleted jobs.
 func (s *Server) watchJobs(ctx context.Context) error {
 	informer, err := s.Cache.GetInformer(ctx, &v1alpha1.TrainingJob{})
 	if err != nil {
@@ -235,7 +235,7 @@ func (s *Server) watchJobs(ctx context.Context) error {
 	return nil
 }
 
-// debugWriter logs what net/http prints at debug level: mostly handshakes that clients broke off.
+// debugWriter logs net/http's messages at debug level: mostly handshakes that clients canceled.
 type debugWriter struct{ log logr.Logger }
 
 func (d debugWriter) Write(line []byte) (int, error) {

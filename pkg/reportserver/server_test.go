@@ -71,7 +71,6 @@ func agent(address string, ca []byte, config *tls.Config) *http.Client {
 func (e *environment) report(c *http.Client, body string) (int, string) {
 	return e.reportAs(c, "bert-worker-0", body)
 }
-
 func (e *environment) reportAs(c *http.Client, token, body string) (int, string) {
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, e.server.URL(),
 		strings.NewReader(body))
@@ -301,8 +300,8 @@ func TestBadCertificates(t *testing.T) {
 		says string
 	}{
 		"no CA":           {fileCA, nil, "ca.crt in reports.certificateDir"},
-		"an empty CA":     {fileCA, []byte{}, "holds no certificate in PEM"},
-		"a key in the CA": {fileCA, append(ca.pem(), key...), "holds a PRIVATE KEY: leave only"},
+		"an empty CA":     {fileCA, []byte{}, "has no certificate in PEM"},
+		"a key in the CA": {fileCA, append(ca.pem(), key...), "contains a PRIVATE KEY: keep only"},
 		"a broken CA": {fileCA, []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"),
 			"ca.crt: x509"},
 		"a huge CA":         {fileCA, bytes.Repeat([]byte("#"), maxCABytes+1), "has more than"},
@@ -384,7 +383,7 @@ func TestRanksAskForTheirResumePoint(t *testing.T) {
 	e := newEnvironment(t)
 	r := post(`{"attempt":2,"phase":"Starting"}`)
 	r.token, r.header = "bert-worker-1", http.Header{checkpoint.HeaderResume: {"1"}}
-	e.expect(r, http.StatusForbidden, "is not the rank that reports")
+	e.expect(r, http.StatusForbidden, "is not the reporting rank")
 
 	change(e, "bert", func(job *v1alpha1.TrainingJob) {
 		job.Spec.RunPolicy.RestartScope = v1alpha1.ScopeRank
@@ -413,7 +412,7 @@ func TestRanksAskForTheirResumePoint(t *testing.T) {
 
 	e.clock.Step(time.Minute)
 	r.token, r.header = "bert-worker-1", nil
-	e.expect(r, http.StatusForbidden, "is not the rank that reports")
+	e.expect(r, http.StatusForbidden, "is not the reporting rank")
 }
 
 // TestSettingsReachWhoKnowsThem: an agent of a former operator, which runs on beside a newer operator,

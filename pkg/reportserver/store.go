@@ -16,22 +16,22 @@ import (
 )
 
 const (
-	// wakeInterval is the least time after which a job's news are told, unless they are urgent.
+	// wakeInterval is the least time between two wake-ups of a job, unless a report is urgent.
 	wakeInterval = 15 * time.Second
-	// Urgent news are told at once, up to urgentBurst of them, and one more in each urgentInterval: rank 0 may
-	// send something urgent each second, and each time costs a write of the status.
+	// Urgent reports wake the job at once, up to urgentBurst of them, and one more in each urgentInterval:
+	// rank 0 can send one each second, and each wake-up costs a status write.
 	urgentInterval = 10 * time.Second
 	urgentBurst    = 6
-	// maxJobs are kept. Beyond them the job that was silent for longest is forgotten until it reports again.
+	// maxJobs are kept. Beyond them the least recently reporting job is removed until it reports again.
 	maxJobs = 20000
 )
 
-// Store keeps the latest report of every job, in memory only: after a change of leader it fills again
-// with the agents' next reports. As a source.Source it wakes the jobs that have news.
+// Store keeps the latest report of every job, in memory: a new leader gets the agents' next reports. As a
+// source.Source it wakes the jobs that have news.
 //
-// The reconciler sees a job's reports as they were when it was last woken for them, however often it looks:
-// so the writes of the status that reports cause are as few as the wake-ups, whatever rank 0 sends. What is
-// held back is told with a later report; the last of it, when a pod ends, is in its termination message too.
+// The reconciler reads a job's reports as of its last wake-up, so reports cause as few status writes as
+// wake-ups, whatever rank 0 sends. A later report delivers what is held back; the pod's termination message
+// has the last part.
 type Store struct {
 	clock clock.PassiveClock
 	mu    sync.Mutex
@@ -43,12 +43,12 @@ type Store struct {
 
 type entry struct {
 	received received
-	// told is what was received until the reconciler was last woken for it, at lastTold.
-	told     received
-	lastTold time.Time
-	// untold is how urgent it is to tell what came since.
-	untold urgency
-	// urgent news that may be told at once.
+	// visible is what was received until the job's last wake-up, at lastWake.
+	visible  received
+	lastWake time.Time
+	// pending is the urgency of later reports.
+	pending urgency
+	// urgent limits urgent wake-ups.
 	urgent allowance.Allowance
 }
 
@@ -56,7 +56,7 @@ func newStore(c clock.PassiveClock) *Store {
 	return &Store{clock: c, jobs: lru.New(maxJobs), waiting: map[types.NamespacedName]int{}}
 }
 
-// Start gives the Store the controller's queue.
+// Start receives the controller's queue.
 func (s *Store) Start(_ context.Context, queue turn.Queue) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,19 +68,19 @@ func (s *Store) Start(_ context.Context, queue turn.Queue) error {
 	return nil
 }
 
-// Latest returns the newest report of the job's rank 0 that the reconciler was woken for, with the newest
-// commit of that attempt. It returns false if rank 0 has not reported since this process leads.
+// Latest returns the newest visible report of the job's rank 0, with the newest commit of that attempt. It
+// returns false if rank 0 has not reported to this leader.
 func (s *Store) Latest(job types.UID) (observation.Reported, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e, ok := s.jobs.Get(job); ok {
-		return e.(*entry).told.latest()
+		return e.(*entry).visible.latest()
 	}
 	return observation.Reported{}, false
 }
 
-// Reported returns when the job's rank 0 last reported, whether or not it had news, and from which attempt.
-// It returns false if rank 0 has not reported since this process leads.
+// Reported returns when the job's rank 0 last reported, with or without news, and from which attempt. It
+// returns false if rank 0 has not reported to this leader.
 func (s *Store) Reported(job types.UID) (attempt int32, at time.Time, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,15 +92,15 @@ func (s *Store) Reported(job types.UID) (attempt int32, at time.Time, known bool
 	return 0, time.Time{}, false
 }
 
-// Forget drops a job that is gone.
+// Forget removes a deleted job.
 func (s *Store) Forget(job types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.jobs.Remove(job)
 }
 
-// add a report. unwritten: it has a commit that the status lacks, so the reconciler is woken even if it
-// was woken for that commit before.
+// add adds a report. unwritten: it has a commit that the status lacks, so the job is woken even if it was
+// woken for that commit before.
 func (s *Store) add(name types.NamespacedName, job types.UID, r *checkpoint.Report, attemptOver,
 	unwritten bool) {
 	s.mu.Lock()
@@ -114,26 +114,26 @@ func (s *Store) add(name types.NamespacedName, job types.UID, r *checkpoint.Repo
 	now := s.clock.Now()
 	var news urgency
 	e.received, news = e.received.merge(r, attemptOver, now)
-	e.untold = max(e.untold, news)
+	e.pending = max(e.pending, news)
 	switch {
-	case unwritten && e.untold == noNews: // the reconciler knows it, and has not written it
+	case unwritten && e.pending == noNews: // the reconciler has read it, but not written it
 		s.wake(name, turn.Urgent)
 		return
 	case unwritten:
-		e.untold = urgent
+		e.pending = urgent
 	}
-	due := e.untold > noNews && now.Sub(e.lastTold) >= wakeInterval
+	due := e.pending > noNews && now.Sub(e.lastWake) >= wakeInterval
 	priority := turn.Usual
-	if e.untold == urgent {
+	if e.pending == urgent {
 		priority = turn.Urgent
 	}
-	if due || e.untold == urgent && e.urgent.Take(now) {
-		e.told, e.lastTold, e.untold = e.received, now, noNews
+	if due || e.pending == urgent && e.urgent.Take(now) {
+		e.visible, e.lastWake, e.pending = e.received, now, noNews
 		s.wake(name, priority)
 	}
 }
 
-// wake never blocks: the queue is unbounded and holds each job once.
+// wake never blocks: the queue is unbounded and has each job once.
 func (s *Store) wake(name types.NamespacedName, priority int) {
 	if s.queue == nil {
 		s.waiting[name] = max(s.waiting[name], priority)

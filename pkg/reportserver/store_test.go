@@ -68,7 +68,7 @@ func TestMerge(t *testing.T) {
 	}{
 		"the first": {"a step can wait", []*checkpoint.Report{report(2, 5)}, false,
 			known{Attempt: 2, Step: 5, Phase: "Training", Urgency: deferrable, Alive: true, Newest: true}},
-		"nothing new": {"a heartbeat wakes nobody", []*checkpoint.Report{report(2, 5), report(2, 5)}, false,
+		"nothing new": {"a heartbeat wakes no job", []*checkpoint.Report{report(2, 5), report(2, 5)}, false,
 			known{Attempt: 2, Step: 5, Phase: "Training", Urgency: noNews, Alive: true, Newest: true}},
 		"a step on": {"", []*checkpoint.Report{report(2, 5), report(2, 6)}, false,
 			known{Attempt: 2, Step: 6, Phase: "Training", Urgency: deferrable, Alive: true, Newest: true}},
@@ -90,7 +90,7 @@ func TestMerge(t *testing.T) {
 				r.Checkpoint = &checkpoint.Save{State: checkpoint.SaveSaving, Step: 9}
 			})}, false, known{Attempt: 2, Step: 9, Phase: "Training", Commit: "2/8", Urgency: deferrable, Alive: true,
 			Newest: true}},
-		"the next attempt": {"it begins anew, the commit stays",
+		"the next attempt": {"steps restart, the commit stays",
 			[]*checkpoint.Report{report(2, 9, withCommit(8), withFirstStep(1), withCommand("a")),
 				report(3, 0, withPhase("Starting"))}, false,
 			known{Attempt: 3, Phase: "Starting", Commit: "2/8", Urgency: deferrable, Alive: true, Newest: true}},
@@ -117,7 +117,8 @@ func TestMerge(t *testing.T) {
 		"the first step": {"at once: the resume point was honoured, or not",
 			[]*checkpoint.Report{report(2, 0, withPhase("Starting")), report(2, 9, withFirstStep(9))}, false,
 			known{Attempt: 2, Step: 9, Phase: "Training", FirstStep: 9, Urgency: urgent, Alive: true, Newest: true}},
-		"the first step left out later": {"it is said once", []*checkpoint.Report{report(2, 9, withFirstStep(9)),
+		"the first step left out later": {"it is reported once", []*checkpoint.Report{report(2, 9,
+			withFirstStep(9)),
 			report(2, 10)}, false,
 			known{Attempt: 2, Step: 10, Phase: "Training", FirstStep: 9, Urgency: deferrable, Alive: true}},
 		"a command carried out": {"at once", []*checkpoint.Report{report(2, 9), report(2, 9, withCommand("a"))},
@@ -190,7 +191,7 @@ func TestWakes(t *testing.T) {
 	got = append(got, fmt.Sprint("early: ", e.woken()))
 	say(5*time.Second, report(1, 2), false)
 	say(5*time.Second, report(1, 2), false)
-	say(5*time.Second, report(1, 2), false) // nothing new, but what came before was not told yet
+	say(5*time.Second, report(1, 2), false) // nothing new, but the earlier report is not visible yet
 	say(20*time.Second, report(1, 2), false)
 	say(20*time.Second, report(1, 3), false)
 	say(time.Second, report(1, 3, withFirstStep(1)), false)
@@ -212,7 +213,7 @@ func TestWakes(t *testing.T) {
 
 // TestWritesOfAJobAreBounded: rank 0 sends something urgent each second, and the reconciler writes whatever
 // differs from its last write, each time that it is woken and again after each write. Whatever rank 0 says,
-// the writes that it causes are few, and what it said last is known in the end.
+// the writes that it causes are few, and its last report is visible in the end.
 func TestWritesOfAJobAreBounded(t *testing.T) {
 	const seconds = 600
 	for name, say := range map[string]func(r *checkpoint.Report, second int){
@@ -254,8 +255,8 @@ func TestWritesOfAJobAreBounded(t *testing.T) {
 				for reconcile() { // a write is an event of the job, which wakes the reconciler again
 				}
 			}
-			const told = time.Second * seconds
-			if most := urgentBurst + int(told/urgentInterval+told/wakeInterval) + 1; writes > most {
+			const notified = time.Second * seconds
+			if most := urgentBurst + int(notified/urgentInterval+notified/wakeInterval) + 1; writes > most {
 				t.Errorf("%d writes in %d s, at most %d are allowed", writes, seconds, most)
 			}
 			clock.Step(wakeInterval)
@@ -280,7 +281,7 @@ func TestUrgentNewsAreNotDelayed(t *testing.T) {
 		latest, _ := e.store.Latest("uid-bert")
 		if len(e.woken()) != 1 || latest.Step != r.Step || latest.CommandID != r.CommandID ||
 			latest.Phase != r.Phase {
-			t.Errorf("step %d is not told at once", r.Step)
+			t.Errorf("step %d is not visible at once", r.Step)
 		}
 	}
 	for s := range int64(100) {
@@ -302,7 +303,7 @@ func TestReportedCountsEveryReport(t *testing.T) {
 	s := newStore(clock)
 	name := types.NamespacedName{Namespace: "team-a", Name: "bert"}
 	if _, _, known := s.Reported("uid-bert"); known {
-		t.Error("nobody has reported")
+		t.Error("no rank has reported")
 	}
 	for range 20 {
 		s.add(name, "uid-bert", report(2, 5), false, false)
@@ -313,7 +314,7 @@ func TestReportedCountsEveryReport(t *testing.T) {
 		t.Errorf("attempt %d reported at %s, %t", attempt, at, known)
 	}
 	if latest, _ := s.Latest("uid-bert"); latest.Received.Equal(at) {
-		t.Error("the reconciler is told of a report without news")
+		t.Error("a report without news wakes the reconciler")
 	}
 }
 

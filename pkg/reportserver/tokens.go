@@ -29,8 +29,7 @@ type reviewResult struct {
 	rejected *rejection
 }
 
-// tokenReviewer asks the API server which pod a token belongs to, and caches the result by the token's
-// SHA-256.
+// tokenReviewer requests token reviews from the API server, and caches the pods by the token's SHA-256.
 type tokenReviewer struct {
 	reviews  authenticationclient.TokenReviewInterface
 	audience string
@@ -50,20 +49,21 @@ func newTokenReviewer(
 	}
 }
 
-// bearerToken reads the token of a request.
+// bearerToken returns the token of a request.
 func bearerToken(h http.Header) (string, *rejection) {
 	unauthorized := func(format string, args ...any) (string, *rejection) {
 		return "", reject(http.StatusUnauthorized, resultToken, format, args...)
 	}
 	values := h.Values("Authorization")
 	if len(values) != 1 {
-		return unauthorized("the header Authorization is there %d times: send one, with the pod's projected token",
+		return unauthorized("the request has %d Authorization headers: send one, with the pod's projected "+
+			"token",
 			len(values))
 	}
 	scheme, token, _ := strings.Cut(values[0], " ")
 	unprintable := func(r rune) bool { return r <= ' ' || r > '~' }
 	if !strings.EqualFold(scheme, "Bearer") || token == "" || strings.ContainsFunc(token, unprintable) {
-		return unauthorized("the header Authorization holds no bearer token: " +
+		return unauthorized("the Authorization header has no bearer token: " +
 			"send \"Bearer\" and the pod's projected token")
 	}
 	if len(token) > maxTokenBytes {
@@ -72,7 +72,7 @@ func bearerToken(h http.Header) (string, *rejection) {
 	return token, nil
 }
 
-// cached returns the result of an earlier review, if there is one.
+// cached returns the result of an earlier review, if any.
 func (t *tokenReviewer) cached(token string) (reviewResult, bool) {
 	key := sha256.Sum256([]byte(token))
 	for _, c := range []*cache.LRUExpireCache{t.accepted, t.rejected} {
@@ -83,8 +83,8 @@ func (t *tokenReviewer) cached(token string) (reviewResult, bool) {
 	return reviewResult{}, false
 }
 
-// review asks the API server. Concurrent requests with the same token share one review, which continues
-// when the first of them hangs up.
+// review requests a review. Concurrent requests with the same token share one review, which continues if the
+// first of them is canceled.
 func (t *tokenReviewer) review(ctx context.Context, token string) reviewResult {
 	key := sha256.Sum256([]byte(token))
 	shared := t.flight.DoChan(string(key[:]), func() (any, error) {
@@ -108,10 +108,11 @@ func (t *tokenReviewer) review(ctx context.Context, token string) reviewResult {
 	}
 }
 
-// ask creates a TokenReview. answered is false if the API server did not answer; such a result is not cached.
+// ask creates a TokenReview. answered is false if the API server did not respond; such a result is not
+// cached.
 func (t *tokenReviewer) ask(ctx context.Context, token string) (result reviewResult, answered bool) {
 	unavailable := reviewResult{rejected: reject(http.StatusServiceUnavailable, resultUnavailable,
-		"the API server did not say whose the token is: report again").after(retryUnavailable)}
+		"the API server did not review the token: report again").after(retryUnavailable)}
 	select {
 	case t.slots <- struct{}{}:
 		defer func() { <-t.slots }()
@@ -127,15 +128,15 @@ func (t *tokenReviewer) ask(ctx context.Context, token string) (result reviewRes
 	return resultOf(&review.Status, t.audience), true
 }
 
-// resultOf reads a TokenReview's status. An authenticator that does not support audiences returns none:
-// it has not checked ours, so the token is rejected.
+// resultOf reads a TokenReview's status. An authenticator that does not support audiences returns none and
+// has not checked ours, so the token is rejected.
 func resultOf(s *authenticationv1.TokenReviewStatus, audience string) reviewResult {
 	unauthorized := func(format string, args ...any) reviewResult {
 		return reviewResult{rejected: reject(http.StatusUnauthorized, resultToken, format, args...)}
 	}
 	switch {
 	case !s.Authenticated:
-		return unauthorized("the token is expired, of another audience, or of a pod that is gone: "+
+		return unauthorized("the token is expired, has another audience, or belongs to a deleted pod: "+
 			"send the projected token with audience %s", audience)
 	case !slices.Contains(s.Audiences, audience):
 		return unauthorized("the token is not for audience %s: send the projected token with that audience",
@@ -147,7 +148,7 @@ func resultOf(s *authenticationv1.TokenReviewStatus, audience string) reviewResu
 	}
 	name, uid := s.User.Extra[serviceaccount.PodNameKey], s.User.Extra[serviceaccount.PodUIDKey]
 	if len(name) != 1 || len(uid) != 1 || name[0] == "" || uid[0] == "" {
-		return unauthorized("the token is bound to no pod: send the pod's projected token")
+		return unauthorized("the token is not bound to a pod: send the pod's projected token")
 	}
 	return reviewResult{pod: podIdentity{namespace: namespace, name: name[0], uid: types.UID(uid[0])}}
 }

@@ -73,15 +73,15 @@ func TestRealTokens(t *testing.T) {
 	}{
 		"another audience":          {r.token(zero, "vault"), training1, 401, "another audience"},
 		"the API server's audience": {r.token(zero), training1, 401, "another audience"},
-		"bound to no pod":           {r.token(nil, audience), training1, 401, "bound to no pod"},
+		"not bound to a pod":        {r.token(nil, audience), training1, 401, "not bound to a pod"},
 		"a changed signature":       {good[:len(good)-8] + "AAAAAAAA", training1, 401, "expired"},
-		"bound to another rank":     {r.token(one, audience), training1, 403, "is not the rank that reports"},
+		"bound to another rank":     {r.token(one, audience), training1, 403, "is not the reporting rank"},
 		"bound to another job's rank": {r.token(r.find("other-worker-0"), audience), commit, 422,
-			"does not lie below pvc://data/other"},
+			"is not below pvc://data/other"},
 		"bound to a pod of no job": {r.token(r.strayPod(), audience), training1, 403,
-			"is no rank of a TrainingJob"},
+			"is not a rank of a TrainingJob"},
 		"its own, and a later attempt": {good, strings.Replace(training1, `"attempt":1`, `"attempt":2`, 1), 409,
-			"this pod is of attempt 1"},
+			"this pod belongs to attempt 1"},
 	} {
 		if code, says := r.post(tc.token, tc.body); code != tc.code || !strings.Contains(says, tc.says) {
 			t.Errorf("%s: got %d %q, want %d with %q", name, code, says, tc.code, tc.says)
@@ -112,7 +112,7 @@ func TestRealTokens(t *testing.T) {
 		// The review is still cached, but the pod has left the pod cache.
 		eventually(t, "the remembered token is refused", func() bool {
 			code, says := r.post(good, training1)
-			return code == 403 && strings.Contains(says, "or is gone")
+			return code == 403 && strings.Contains(says, "or is deleted")
 		})
 		again := r.pod(bert, 0)
 		if again.UID == zero.UID {
@@ -121,14 +121,14 @@ func TestRealTokens(t *testing.T) {
 		if code, says := r.post(r.token(again, audience), training1); code != 200 {
 			t.Fatalf("its successor: %d %s", code, says)
 		}
-		if code, says := r.post(good, training1); code != 403 || !strings.Contains(says, "is another one now") {
+		if code, says := r.post(good, training1); code != 403 || !strings.Contains(says, "was replaced") {
 			t.Errorf("the token of its predecessor: %d %s", code, says)
 		}
 		// An operator with an empty cache.
 		r.server.handler.tokens = newTokenReviewer(r.options.Reviews, audience, clock.RealClock{})
 		eventually(t, "the API server itself refuses it", func() bool {
 			if code, says := r.post(good, training1); code == 401 {
-				return strings.Contains(says, "a pod that is gone")
+				return strings.Contains(says, "a deleted pod")
 			}
 			// The API server itself caches tokens for some seconds.
 			r.server.handler.tokens = newTokenReviewer(r.options.Reviews, audience, clock.RealClock{})
@@ -322,7 +322,6 @@ func (r *clusterEnvironment) find(name string) *corev1.Pod {
 	}
 	return pod
 }
-
 func (r *clusterEnvironment) cached(what string, is func(context.Context) bool) {
 	r.t.Helper()
 	eventually(r.t, "the caches have "+what, func() bool {

@@ -67,7 +67,7 @@ func (e *environment) untilTwoStall() {
 			o.SetNamespace(namespace)
 		}
 		e.Create(o)
-		if name := o.GetName(); name == "bert" || name == "gpt" { // before anybody else has their nodes
+		if name := o.GetName(); name == "bert" || name == "gpt" { // before others have their nodes
 			e.Reaches(name, v1alpha1.PhaseRunning)
 		}
 	}
@@ -200,7 +200,7 @@ func (a *answers) agree(when string, panels map[panelQuery]figure, more []figure
 	ctx, names := a.context(), slices.Sorted(maps.Keys(figures))
 	for _, name := range names {
 		if _, err := a.prometheus.WaitForSamples(ctx, figures[name].query, figures[name].compare); err != nil {
-			break // what is wrong is said of all below
+			break // the error of all is reported below
 		}
 	}
 	for _, name := range names {

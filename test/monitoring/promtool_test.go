@@ -16,9 +16,10 @@ func TestRulesFire(t *testing.T) {
 		{"check", "rules", shipped + "rules.yaml"},
 		{"test", "rules", "alerts.yaml"},
 	} {
-		said, err := exec.CommandContext(t.Context(), "promtool", args...).CombinedOutput()
-		if err != nil || !strings.Contains(string(said), "SUCCESS") {
-			t.Errorf("promtool %s (test/e2e/install.sh installs it): %v\n%s", strings.Join(args, " "), err, said)
+		reported, err := exec.CommandContext(t.Context(), "promtool", args...).CombinedOutput()
+		if err != nil || !strings.Contains(string(reported), "SUCCESS") {
+			t.Errorf("promtool %s (test/e2e/install.sh installs it): %v\n%s", strings.Join(args, " "), err,
+				reported)
 		}
 	}
 }

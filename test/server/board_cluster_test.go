@@ -86,7 +86,7 @@ func value[T any](v *visitor, expression string) T {
 
 // TestBoard: a browser logs in by the one-time link, submits a job with a mistake and then without, follows
 // it without loading a page again, over a kill -9 of the server, suspends one, and logs out. What the pages
-// say is what the API says, and nobody is kept out by how they say it.
+// say compares the pages with the API, and checks their accessibility.
 func TestBoard(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "link")
 	s := deployed(t, onVolcano(t), func(c *config.ServerConfiguration) {
@@ -109,7 +109,6 @@ func TestBoard(t *testing.T) {
 	v.suspend()
 	v.logOut()
 }
-
 func (s *stack) visitor(t *testing.T, b *browser.Browser, screen string) *visitor {
 	t.Helper()
 	p, err := b.Visit(screens[screen])
@@ -144,7 +143,7 @@ func (v *visitor) logIn(file string) {
 	}
 }
 
-// submit a job: first with more ranks than it has, which is said beside the YAML that stays as it was typed.
+// submit a job: first with more ranks than it has, which the page reports next to the unchanged YAML.
 func (v *visitor) submit() {
 	v.open(board + "/submit")
 	enter := func(text string) {
@@ -159,7 +158,7 @@ func (v *visitor) submit() {
 	text, err := v.Text("#manifest-errors")
 	v.must(err)
 	if !strings.Contains(text, "minAvailable") {
-		v.t.Errorf("the mistake is told as %q", text)
+		v.t.Errorf("the mistake is reported as %q", text)
 	}
 	if typed := value[string](v, `document.querySelector('#manifest').value`); strings.TrimSpace(typed) !=
 		strings.TrimSpace(wrong) {
@@ -178,8 +177,8 @@ func (v *visitor) follow() {
 	if images := value[int](v, `document.querySelectorAll('img').length`); images > 0 {
 		v.t.Errorf("%d images", images)
 	}
-	if said := value[string](v, row("digits")+`.textContent`); !strings.Contains(said, hostile) {
-		v.t.Errorf("the row says %q", said)
+	if reported := value[string](v, row("digits")+`.textContent`); !strings.Contains(reported, hostile) {
+		v.t.Errorf("the row says %q", reported)
 	}
 	v.s.kill(v.t)
 	v.must(v.Until(`document.querySelector('#connection').textContent !== ''`))
@@ -214,17 +213,17 @@ func (v *visitor) equalsAPI() {
 		Phase: r.querySelector('.phase').textContent, Queue: r.children[6].textContent.trim(),
 		GPUs: r.children[5].childNodes[0].textContent.trim(), Gang: r.children[5].querySelector('.of').textContent,
 	}))(`+row("digits")+`)`)
-	told := value[figures](v, `fetch('/api/v1/clusters/default/namespaces/clever/trainingjobs/digits')
+	notified := value[figures](v, `fetch('/api/v1/clusters/default/namespaces/clever/trainingjobs/digits')
 		.then(r => r.json()).then(j => ({
 			Phase: j.status.phase, Queue: j.spec.runPolicy.schedulingPolicy.queue, GPUs: String(j.status.gpus),
 			Gang: j.status.gang,
 		}))`)
-	if shown != told || told.GPUs != "8" {
-		v.t.Errorf("shown are %+v, and the API says %+v", shown, told)
+	if shown != notified || notified.GPUs != "8" {
+		v.t.Errorf("shown are %+v, and the API says %+v", shown, notified)
 	}
 }
 
-// pages of the menu, the job's and the login's keep nobody out, on every screen and in both themes.
+// pages of the menu, the job's and the login's are accessible, on every screen and in both themes.
 func (v *visitor) pages(b *browser.Browser) {
 	v.open(board + "/jobs")
 	paths := value[[]string](v,
@@ -302,7 +301,7 @@ func (v *visitor) logOut() {
 	v.must(err)
 	v.must(v.Click(`form[action="/logout"] button`))
 	v.must(v.Until(`location.pathname === '/login'`))
-	v.must(v.SetCookies(cookies)) // as somebody who has kept them
+	v.must(v.SetCookies(cookies)) // as a user who has kept them
 	v.open(board + "/jobs")
 	if at, err := v.URL(); err != nil || !strings.Contains(at, "/login?next=") {
 		v.t.Errorf("who has logged out is at %s, %v", at, err)

@@ -125,7 +125,7 @@ func (v *visitor) signIn(user, until string) {
 	v.until(until)
 }
 
-// at a page of the board, as somebody.
+// at a page of the board, as a user.
 func at(path, user string) string {
 	return fmt.Sprintf(`location.host.startsWith('localhost:') && location.pathname + location.search === %q &&
 		document.querySelector('.user')?.textContent === %q`, path, user)
@@ -133,7 +133,7 @@ func at(path, user string) string {
 
 const jobsPage = board + "/jobs"
 
-// asUsers: whoever logs in comes back to the page, as who the provider says, and sees what RBAC shows them.
+// asUsers: after the login the browser returns to the page, with the provider's user and that user's rights.
 func (v *visitor) asUsers(b *browser.Browser) {
 	page := jobsPage + "?phase=Unseen%2CPending"
 	v.goLogIn(page)
@@ -158,7 +158,7 @@ func (v *visitor) asUsers(b *browser.Browser) {
 	}
 }
 
-// inTwoTabs: both come back, the first after the second; the second is told that it is of another session.
+// inTwoTabs: both return, the first after the second; the second reports that it belongs to another session.
 func (v *visitor) inTwoTabs() {
 	tab, err := v.Tab()
 	v.must(err)
@@ -175,7 +175,7 @@ func (v *visitor) inTwoTabs() {
 	second.until(at(board+"/queues", "corp:jane") + ` && document.querySelector('#problem').hidden`)
 }
 
-// declined: who cancels is told so, and can try again.
+// declined: a user who cancels sees that, and can try again.
 func (v *visitor) declined() {
 	v.goLogIn(jobsPage)
 	v.until(`document.querySelector('a[href$="/abort"]')`)
@@ -186,7 +186,7 @@ func (v *visitor) declined() {
 	v.signIn("jane", at(jobsPage, "corp:jane"))
 }
 
-// tooLate: a browser that no longer knows of its login is told so. The next one needs no password, for the
+// tooLate: a browser without its login's cookie gets an error. The next one needs no password, for the
 // provider knows the user by then.
 func (v *visitor) tooLate() {
 	v.goLogIn(jobsPage)
@@ -200,7 +200,7 @@ func (v *visitor) tooLate() {
 		"code": {"x"}, "state": {strings.Repeat("A", 43)},
 	}.Encode()
 	if err := v.Open(stale); err == nil || !strings.Contains(err.Error(), "401") {
-		v.t.Errorf("a state of nobody's: %v", err)
+		v.t.Errorf("an unknown state: %v", err)
 	}
 	v.open(jobsPage)
 	v.until(at(jobsPage, "corp:jane"))
@@ -230,8 +230,8 @@ func (v *visitor) loggedOut() {
 func (v *visitor) isLoggedOut() {
 	v.t.Helper()
 	v.until(`!document.querySelector('#problem').hidden && !document.querySelector('#jobs > tr')`)
-	if said, err := v.Text("#problem"); err != nil || said != "You are logged out Log in" {
-		v.t.Errorf("it says %q, %v", said, err)
+	if reported, err := v.Text("#problem"); err != nil || reported != "You are logged out Log in" {
+		v.t.Errorf("it says %q, %v", reported, err)
 	}
 }
 

@@ -192,7 +192,6 @@ func (s *stack) writeKubeconfig(t *testing.T) {
 		t.Fatal(err)
 	}
 }
-
 func (s *stack) token(t *testing.T, namespace, name string, audiences ...string) string {
 	t.Helper()
 	request := &authenticationv1.TokenRequest{
@@ -205,7 +204,7 @@ func (s *stack) token(t *testing.T, namespace, name string, audiences ...string)
 	return request.Status.Token
 }
 
-// person returns the token of somebody who may work with the jobs of namespace clever, or not.
+// person returns the token of a user who may work with the jobs of namespace clever, or not.
 func (s *stack) person(t *testing.T, name string, may bool) string {
 	t.Helper()
 	s.create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "clever", Name: name}})
@@ -215,7 +214,7 @@ func (s *stack) person(t *testing.T, name string, may bool) string {
 	return s.token(t, "clever", name, identity.DefaultAudience)
 }
 
-// letWork gives somebody the jobs of namespace clever, and sight of the queues.
+// letWork grants a user the jobs of namespace clever, and read access to the queues.
 func (s *stack) letWork(t *testing.T, name string, who rbacv1.Subject) {
 	t.Helper()
 	s.create(t, &rbacv1.Role{
@@ -303,7 +302,7 @@ type answer struct {
 	last string
 }
 
-// request a path of the API by curl with somebody's token, or without any.
+// request a path of the API by curl with a user's token, or without one.
 func (s *stack) request(t *testing.T, token, write string, args ...string) answer {
 	t.Helper()
 	path := args[len(args)-1]

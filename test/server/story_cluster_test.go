@@ -50,7 +50,7 @@ const (
 )
 
 // TestStory: a job that is submitted with curl runs to its end over a kill -9 of the server, is deleted, and
-// is in the history, in the dialect and in the accounting, for those alone whom kubectl would show it.
+// is in the history, in the dialect and in the accounting, only for users who could read it with kubectl.
 func TestStory(t *testing.T) {
 	s := deployed(t, onVolcano(t))
 	ann, stranger := s.person(t, "ann", true), s.person(t, "stranger", false)
@@ -120,10 +120,10 @@ func (s *stack) warns(t *testing.T, ann string) {
 	const manifest = `{"apiVersion": "mlplatform.example.com/v1alpha1", "kind": "TrainingJob",
 		"metadata": {"name": "warned"}, "spec": {"framework": "custom", "image": "a", "command": ["b"]}}`
 	harness.Until(t, "the policy warns", func(context.Context) (string, error) {
-		said := s.request(t, ann, "%header{warning}", "-X", "POST", "-d", manifest,
+		reported := s.request(t, ann, "%header{warning}", "-X", "POST", "-d", manifest,
 			cluster+"/namespaces/clever/trainingjobs?dryRun=All")
-		if !strings.Contains(said.last, "think twice") { // the policy takes a moment to act
-			return fmt.Sprintf("%s: %s", said.last, said.body), nil
+		if !strings.Contains(reported.last, "think twice") { // the policy takes a moment to act
+			return fmt.Sprintf("%s: %s", reported.last, reported.body), nil
 		}
 		return "", nil
 	})

@@ -1,5 +1,5 @@
-// Package historytest plays histories of jobs: what the operator would write into their statuses, and, for
-// comparison, what was so. The same seed gives the same one.
+// Package historytest generates histories of jobs: the statuses that the operator would write and, for
+// comparison, everything that happened. The same seed generates the same history.
 package historytest
 
 import (
@@ -40,11 +40,11 @@ type Truth struct {
 	Preempted map[int32]string
 	// Reasons for which attempts ended, settled.
 	Reasons map[int32]string
-	// GPUs of the gang. A job that is suspended in its queue may be resized.
+	// GPUs of the gang. A user can resize a job that is suspended in its queue.
 	GPUs map[int32][]int64
 	// Sampled steps.
 	Sampled map[int32]map[int64]bool
-	// Yielded by the end of an attempt so that others had room, and Room that others made for one.
+	// Yielded at the end of an attempt for other gangs, and Room that others freed for one.
 	Yielded map[int32]Yielded
 	Room    map[int32]Room
 }
@@ -55,22 +55,23 @@ type Transition struct {
 	Attempt int32
 }
 
-// Loss of the end of an attempt.
+// Loss at the end of an attempt.
 type Loss struct{ Steps, Seconds, GPUSeconds int64 }
 
-// Yielded is how often a trainer was asked to save and did, and the GPU-seconds that were lost all the same.
+// Yielded is how often a trainer was asked for a checkpoint and wrote one, and the GPU-seconds that were
+// still lost.
 type Yielded struct {
 	Asked, Saved   int32
 	LostGPUSeconds int64
 }
 
-// Room is how often others made room, and for how many seconds the gang had lacked it.
+// Room is how often others freed capacity, and for how many seconds the gang had waited for it.
 type Room struct {
 	Made    int32
 	Seconds int64
 }
 
-// Play a history. Some are over, and some go on. Many are longer than what a status keeps.
+// Play generates a history. Some have ended, some continue. Many are longer than what a status keeps.
 func Play(seed uint64) *History {
 	l := newHistory(seed)
 	for range 20 + l.rng.IntN(150) {
@@ -98,7 +99,7 @@ func newHistory(seed uint64) *History {
 	return l
 }
 
-// write is one write of the object. Every second or so has another resource version of another length.
+// write is one write of the object. The resource versions have different lengths.
 func (l *History) write() {
 	version, _ := strconv.Atoi(l.job.ResourceVersion)
 	l.job.ResourceVersion = strconv.Itoa(version + 1 + l.rng.IntN(30))
@@ -123,7 +124,7 @@ func (l *History) enter(phase v1alpha1.Phase, reason string) {
 	l.write()
 }
 
-// Kept is what a status keeps of transitions: what decision/history.go does.
+// Kept returns the transitions that a status keeps, as in decision/history.go.
 func Kept(ts []v1alpha1.Transition) []v1alpha1.Transition {
 	for len(ts) > 20 {
 		run, suspension := lastEntry(ts, v1alpha1.PhaseRunning), lastEntry(ts, v1alpha1.PhaseSuspended)
@@ -135,7 +136,6 @@ func Kept(ts []v1alpha1.Transition) []v1alpha1.Transition {
 	}
 	return ts
 }
-
 func (l *History) setPreempted(status metav1.ConditionStatus, reason, message string) {
 	if status == metav1.ConditionFalse && !meta.IsStatusConditionTrue(l.job.Status.Conditions, "Preempted") {
 		return
@@ -146,7 +146,7 @@ func (l *History) setPreempted(status metav1.ConditionStatus, reason, message st
 	})
 }
 
-// queue begins an attempt as startAttempt does.
+// queue begins an attempt, as startAttempt does.
 func (l *History) queue(reason string) {
 	st := &l.job.Status
 	st.Attempt = max(1, st.Attempt)
@@ -154,7 +154,7 @@ func (l *History) queue(reason string) {
 	l.enter(v1alpha1.PhaseQueued, reason)
 }
 
-// made is what the scheduler is told of the attempt; a user may have resized the job.
+// made sets what the scheduler receives for the attempt; a user can have resized the job.
 func (l *History) made() {
 	st := &l.job.Status
 	st.Replicas = 2 + l.rng.Int32N(3)
@@ -230,7 +230,7 @@ func (l *History) wait(chance int) {
 	}
 }
 
-// roomMade is that others, now and then, have made room for the gang that is placed.
+// roomMade sometimes has other gangs free capacity for the gang that is placed.
 func (l *History) roomMade() {
 	if l.rng.IntN(2) == 0 {
 		return
@@ -238,7 +238,7 @@ func (l *History) roomMade() {
 	r := Room{Made: 1, Seconds: l.rng.Int64N(120)}
 	w := l.work()
 	w.RoomMade, w.RoomSeconds = w.RoomMade+r.Made, w.RoomSeconds+r.Seconds
-	had := l.Truth.Room[l.job.Status.Attempt] // it may have been suspended while it started
+	had := l.Truth.Room[l.job.Status.Attempt] // it can have been suspended while it started
 	l.Truth.Room[l.job.Status.Attempt] = Room{Made: had.Made + r.Made, Seconds: had.Seconds + r.Seconds}
 }
 
@@ -271,7 +271,7 @@ func resumeFrom(st *v1alpha1.TrainingJobStatus) *v1alpha1.CheckpointPoint {
 	return st.Checkpoint.ResumeFrom
 }
 
-// report is progress of the current attempt. That of the last one stays in the status until it comes.
+// report sets the progress of the current attempt. The status keeps that of the last one until then.
 func (l *History) report(step int64) {
 	st := &l.job.Status
 	st.Progress = &v1alpha1.ProgressStatus{
@@ -311,14 +311,14 @@ var causes = []v1alpha1.DrainStatus{
 func (l *History) drain() {
 	cause := causes[l.rng.IntN(len(causes))]
 	if l.rng.IntN(20) == 0 && l.job.Status.Phase == v1alpha1.PhaseRunning {
-		l.End = l.End.Add(-2 * time.Second) // another machine leads, with another clock
+		l.End = l.End.Add(-2 * time.Second) // the new leader has another clock
 	}
 	cause.Message += fmt.Sprintf(" (%d)", len(l.Versions))
 	l.job.Status.Drain = &cause
 	l.enter(v1alpha1.PhaseDraining, cause.Reason)
 }
 
-// settle ends the attempt. The loss of a node may prove to be the cause before.
+// settle ends the attempt. The cause can first be the loss of a node.
 func (l *History) settle(chance int) {
 	st, d := &l.job.Status, l.job.Status.Drain
 	if d.Cause == v1alpha1.CauseFailure && chance == 0 {
@@ -374,7 +374,7 @@ func (l *History) lose(lost Loss) {
 	w.LostGPUSeconds += lost.GPUSeconds
 }
 
-// yield to another gang. Not every trainer is asked to save first.
+// yield to another gang. Not every trainer is asked for a checkpoint first.
 func (l *History) yield(lost Loss) {
 	y := Yielded{LostGPUSeconds: lost.GPUSeconds}
 	if l.rng.IntN(3) > 0 {
@@ -396,7 +396,7 @@ func (l *History) work() *v1alpha1.WorkStatus {
 	return l.job.Status.Work
 }
 
-// lastEntry is the index of the last entry into a phase; -1 where there is none.
+// lastEntry returns the index of the last entry into a phase; -1 if there is none.
 func lastEntry(ts []v1alpha1.Transition, phase v1alpha1.Phase) int {
 	for i := len(ts) - 1; i >= 0; i-- {
 		if ts[i].Phase == phase {

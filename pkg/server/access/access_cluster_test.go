@@ -112,7 +112,7 @@ func actions() map[string]action {
 	}
 }
 
-// caller is somebody with credentials of its own, and as the server knows it.
+// caller has credentials of its own, and an identity in the server.
 type caller struct {
 	config *rest.Config
 	id     identity.Identity
@@ -152,7 +152,7 @@ func (e *environment) callers() map[string]caller {
 	e.bind(teamA, "Role", "one-job", user("corp:one job"))
 	add("corp:lists")
 	e.bind(teamA, "Role", "lists", user("corp:lists"))
-	add("corp:nobody")
+	add("corp:stranger")
 	add("corp:member", "corp:a", "corp:b", "corp:c", "corp:d", "corp:müller & söhne")
 	e.bind(teamB, "ClusterRole", "edit",
 		rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "corp:müller & söhne"})
@@ -195,13 +195,13 @@ func (e *environment) review(token string) identity.Identity {
 }
 
 // TestCallersAreAsTheClusterSays plays every action of every caller twice, with its own credentials and
-// through the server: what happens is the same, word for word, and May and Visible have said so.
+// through the server: what happens is the same, word for word, and May and Visible agree.
 func TestCallersAreAsTheClusterSays(t *testing.T) {
 	e := newEnvironment(t)
 	e.apply("../../../deploy/server/rbac.yaml")
 	clusters := e.newClusters(Default())
 	callers := e.callers()
-	e.look(clusters, callers["corp:nobody"].id, "")
+	e.look(clusters, callers["corp:stranger"].id, "")
 	e.settled(callers)
 	for name, caller := range callers {
 		t.Run(name, func(t *testing.T) {
@@ -300,7 +300,6 @@ func TestRightsOfTheServer(t *testing.T) {
 	}
 	e.forbidden(clusters, user, "as shipped")
 	e.forbidden(clusters, account, "as shipped")
-
 	e.bind(teamA, "ClusterRole", "view", rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind,
 		Name: user.Name})
 	role := &rbacv1.ClusterRole{}
@@ -327,7 +326,7 @@ func TestRightsOfTheServer(t *testing.T) {
 	e.look(clusters, user, "")
 
 	admin := e.bind("", "ClusterRole", "cluster-admin", server)
-	e.look(clusters, user, "may impersonate for everything")
+	e.look(clusters, user, "has the unconstrained right")
 	if err := clusters.Acting(nil); !errors.Is(err, ErrInsufficient) {
 		t.Errorf("an admin's rights: %v", err)
 	}
@@ -339,14 +338,14 @@ func TestRightsOfTheServer(t *testing.T) {
 	e.delete(callers)
 	e.look(clusters, user, "lacks rights to act for its callers")
 	e.apply("../../../deploy/server/rbac_wide.yaml")
-	e.look(clusters, user, "may impersonate for everything")
+	e.look(clusters, user, "has the unconstrained right")
 	wide := e.newClusters(Config{WideImpersonation: true, CallsPerSecond: 1000})
 	e.look(wide, user, "")
 	e.look(wide, account, "lacks rights to act for service accounts")
 	e.forbidden(wide, user, "by the wide right")
 }
 
-// forbidden expects that the caller is told that it lacks a right, not the server.
+// forbidden expects the error that the caller lacks a right, not the server.
 func (e *environment) forbidden(c *Clusters, id identity.Identity, how string) {
 	e.t.Helper()
 	through, _, err := c.As("default", id)

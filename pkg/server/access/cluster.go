@@ -12,10 +12,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// maxClients are kept in each cluster, one for each caller. The connections are shared by all.
+// maxClients is the number of clients in each cluster, one for each caller. They share the connections.
 const maxClients = 1000
 
-// cluster is one in which callers act.
+// cluster in which callers act.
 type cluster struct {
 	name    string
 	config  *rest.Config // the server's own
@@ -28,7 +28,7 @@ type cluster struct {
 	clients *lru.Cache
 }
 
-// acting is what one caller acts by.
+// acting is the client of one caller.
 type acting struct {
 	client client.WithWatch
 	config *rest.Config
@@ -36,11 +36,11 @@ type acting struct {
 
 func newCluster(given Cluster, o Options, m *metrics) (*cluster, error) {
 	if given.Config.Impersonate.UserName != "" {
-		return nil, errors.New("its configuration impersonates somebody: the server must act with credentials of " +
-			"its own, for it impersonates its callers")
+		return nil, errors.New("the kubeconfig uses impersonation: the server needs credentials of " +
+			"its own, because it impersonates its callers")
 	}
 	own := rest.CopyConfig(given.Config)
-	own.QPS = -1 // reviews are bounded by their number at a time
+	own.QPS = -1 // maxAsked bounds the reviews
 	httpClient, err := rest.HTTPClientFor(own)
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func newCluster(given Cluster, o Options, m *metrics) (*cluster, error) {
 	return c, nil
 }
 
-// as returns what a caller acts by. A caller that comes again has the same, with its rate limit.
+// as returns the client of a caller. A caller keeps its client and rate limit between requests.
 func (c *cluster) as(s subject) (client.WithWatch, *rest.Config, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -19,17 +19,17 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
 )
 
-// Cluster that callers act in.
+// Cluster in which callers act.
 type Cluster struct {
 	Name string
-	// Config has the server's own credentials. It may not impersonate.
+	// Config has the server's own credentials. It must not impersonate.
 	Config *rest.Config
 }
 
 // Options of Clusters.
 type Options struct {
 	Config Config
-	// Clusters, of which the first is the default; at least one.
+	// Clusters, at least one. The first is the default.
 	Clusters []Cluster
 	// Scheme of the kinds that callers read and write.
 	Scheme *runtime.Scheme
@@ -39,7 +39,7 @@ type Options struct {
 	Log      logr.Logger
 }
 
-// Clusters are where callers act. Its methods may be called from several goroutines.
+// Clusters in which callers act. Its methods are safe for concurrent use.
 type Clusters struct {
 	names  []string
 	byName map[string]*cluster
@@ -47,7 +47,7 @@ type Clusters struct {
 	clock  clock.Clock
 }
 
-// New makes the clients, and asks no cluster. The server acts once it is started and knows its rights.
+// New creates the clients, without requests to the clusters. The server acts once Start has read its rights.
 func New(o Options) (*Clusters, error) {
 	if errs := o.Config.Validate(nil); len(errs) > 0 {
 		return nil, fmt.Errorf("reading the configuration of access: %w", errs.ToAggregate())
@@ -70,15 +70,15 @@ func New(o Options) (*Clusters, error) {
 	return c, nil
 }
 
-// Names of the clusters, in the order of the configuration.
+// Names returns the names of the clusters, in the order of the configuration.
 func (c *Clusters) Names() []string { return slices.Clone(c.names) }
 
-// Default is the cluster of requests that name none.
+// Default is the cluster of requests without a cluster.
 func (c *Clusters) Default() string { return c.names[0] }
 
-// As returns a client, and a configuration of one, of which every call is made as the caller. Where the
-// server may not act so the error is an *Error; so is that of a call, by errors.As, where only the API server
-// could find it.
+// As returns a client and its configuration, with which every call impersonates the caller. The error is an
+// *Error if the server lacks the right; calls return it, for errors.As, if only the API server can detect
+// that.
 func (c *Clusters) As(cluster string, id identity.Identity) (client.WithWatch, *rest.Config, error) {
 	at, s, err := c.find(cluster, id)
 	if err != nil {
@@ -90,7 +90,7 @@ func (c *Clusters) As(cluster string, id identity.Identity) (client.WithWatch, *
 	return at.as(s)
 }
 
-// find a cluster, and the caller as it knows it. The error is an *Error.
+// find returns a cluster and the caller's subject in it. The error is an *Error.
 func (c *Clusters) find(name string, id identity.Identity) (*cluster, subject, error) {
 	at, ok := c.byName[name]
 	if !ok {
@@ -106,7 +106,7 @@ func (c *Clusters) find(name string, id identity.Identity) (*cluster, subject, e
 	return at, s, nil
 }
 
-// Start finds out what the server's own rights are, at once and then once a minute, until the context ends.
+// Start reads the server's own rights at once and then once a minute, until the context ends.
 func (c *Clusters) Start(ctx context.Context) error {
 	var running sync.WaitGroup
 	for name, at := range c.byName {
@@ -116,10 +116,10 @@ func (c *Clusters) Start(ctx context.Context) error {
 	return nil
 }
 
-// NeedLeaderElection is false: every replica acts.
+// NeedLeaderElection returns false: every replica acts.
 func (c *Clusters) NeedLeaderElection() bool { return false }
 
-// Acting returns nil where callers can act in every cluster, else what is wrong and the remedy. It is for
+// Acting returns nil if callers can act in every cluster, else the problem and its remedy, for
 // /readyz/acting.
 func (c *Clusters) Acting(*http.Request) error {
 	var errs []error

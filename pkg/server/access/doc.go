@@ -1,27 +1,24 @@
-// Package access answers one question: what may a caller do in a cluster?
+// Package access applies the cluster's own authorization to callers. The server has no rules of its own.
 //
-// The server has no rules of its own: the cluster's are asked, or applied, each time.
+//	As       returns a client that impersonates the caller, for every call that reads or changes a cluster
+//	May      reviews whether the caller may see what the server has in caches and in the history, by
+//	Visible  SubjectAccessReviews
 //
-//	As       every call that changes or reads a cluster is made as the caller, by impersonation
-//	May      what the server knows from caches and from the history is shown to whom the cluster would show it,
-//	Visible  which SubjectAccessReviews say
+// Callers that can act:
 //
-// Who can act:
-//
-//	an issuer's or a proxy's user     in every cluster, by impersonate:user-info
-//	a user whom a TokenReview named   in the cluster that named it, by impersonate:user-info
-//	a service account                 likewise, by impersonate:serviceaccount
+//	users of an issuer or a proxy   in every cluster, by impersonate:user-info
+//	users from a TokenReview        in the cluster that reviewed the token, by impersonate:user-info
+//	service accounts                in the cluster that reviewed the token, by impersonate:serviceaccount
 //
 // Invariants:
-//   - No user and no group whose name begins with "system:" is ever impersonated, with one exception: a
-//     service account whose token the same cluster has just reviewed. It is impersonated by its name alone,
-//     and the API server then gives it its own groups. Its token cannot be passed on instead: it has this
-//     server's audience, which no API server accepts.
-//   - Kubernetes' constrained impersonation (on by default since 1.36) lets the server impersonate for the
-//     verbs and resources of deploy/server/rbac.yaml alone. The wide right to impersonate for everything is
-//     used only where access.wideImpersonation says so; a server that has it otherwise does not act at all.
-//   - What the server lacks is never told as something that the caller lacks: ErrInsufficient names the
-//     remedy.
-//   - Memory is bounded: clients and reviews are kept in caches that forget.
-//   - An answer of the cluster is believed for a few seconds (reviewsFresh), not longer.
+//   - The server never impersonates users or groups whose names begin with "system:", except a service
+//     account whose token the same cluster has just reviewed. It impersonates the account's name, and the API
+//     server adds the groups. It cannot forward the token: API servers reject its audience.
+//   - Kubernetes' constrained impersonation (on by default since 1.36) limits impersonation to the verbs and
+//     resources of deploy/server/rbac.yaml. The server uses the unconstrained right only with
+//     access.wideImpersonation; without that setting it does not act if it has the right.
+//   - Errors distinguish rights that the server lacks (ErrInsufficient, with the remedy) from rights that the
+//     caller lacks.
+//   - Memory is bounded: clients and reviews are in caches of limited size.
+//   - A review is used for a few seconds (reviewsFresh) at most.
 package access

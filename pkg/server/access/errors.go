@@ -7,32 +7,31 @@ import (
 	"time"
 )
 
-// What an Error is about, for errors.Is.
+// Kinds of an Error, for errors.Is.
 var (
-	// ErrUnknownCluster: no cluster of that name is configured. It is answered with 404.
+	// ErrUnknownCluster: no cluster with this name is configured. Status 404.
 	ErrUnknownCluster = errors.New("unknown cluster")
-	// ErrRefused: the server acts for no caller of that name. It is answered with 403.
+	// ErrRefused: the server does not act for users with this name. Status 403.
 	ErrRefused = errors.New("the server does not act for the caller")
-	// ErrInsufficient: the server's own rights do not suffice, or are wider than they may be. It is answered
-	// with 503.
-	ErrInsufficient = errors.New("the server's rights are not as they must be")
+	// ErrInsufficient: the server lacks a right, or has a wider one than is allowed. Status 503.
+	ErrInsufficient = errors.New("the server has wrong rights")
 )
 
-// Error says why the server does not act for a caller.
+// Error is why the server does not act for a caller.
 type Error struct {
 	kind error
-	// Detail is what is wrong, for the caller.
+	// Detail for the caller.
 	Detail string
-	// Remedy is what the caller or an admin can do.
+	// Remedy for the caller or an admin.
 	Remedy string
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%v: %s: %s", e.kind, e.Detail, e.Remedy) }
 
-// Unwrap returns what the error is about.
+// Unwrap returns the kind of the error.
 func (e *Error) Unwrap() error { return e.kind }
 
-// Status is the HTTP status that answers the request.
+// Status returns the HTTP status.
 func (e *Error) Status() int {
 	switch {
 	case errors.Is(e.kind, ErrUnknownCluster):
@@ -43,7 +42,7 @@ func (e *Error) Status() int {
 	return http.StatusServiceUnavailable
 }
 
-// Problem is what the request is answered with (pkg/server/problem).
+// Problem returns the parts of the response (pkg/server/problem).
 func (e *Error) Problem() (status int, detail, remedy string, retryAfter time.Duration) {
 	return e.Status(), e.Detail, e.Remedy, 0
 }

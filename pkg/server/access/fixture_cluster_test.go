@@ -96,7 +96,7 @@ func job(namespace, name string) *v1alpha1.TrainingJob {
 	}
 }
 
-// trust adds a CA of ours to those whose clients the API server accepts: it reads the file anew when it
+// trust adds a CA of ours to those whose clients the API server accepts: it reads the file again when it
 // changes.
 func (e *environment) trust() {
 	e.t.Helper()
@@ -208,7 +208,7 @@ func (e *environment) apply(file string) {
 	}
 }
 
-// bind a role to somebody, in a namespace or, where that is empty, everywhere.
+// bind a role to a user, in a namespace or, if that is empty, everywhere.
 func (e *environment) bind(namespace, kind, role string, subject rbacv1.Subject) client.Object {
 	e.t.Helper()
 	meta := metav1.ObjectMeta{GenerateName: "test-", Namespace: namespace}
@@ -237,7 +237,7 @@ func (e *environment) newClusters(c Config) *Clusters {
 	return clusters
 }
 
-// look until a caller is told something; "": until it can act.
+// look until a caller gets an error; "": until it can act.
 func (e *environment) look(c *Clusters, id identity.Identity, says string) {
 	e.t.Helper()
 	harness.Until(e.t, "the server's rights are found: "+says, func(ctx context.Context) (string, error) {
@@ -245,7 +245,8 @@ func (e *environment) look(c *Clusters, id identity.Identity, says string) {
 			return "", err
 		}
 		_, _, err := c.As("default", id)
-		if told := (*Error)(nil); errors.As(err, &told) && says != "" && contains(told.Detail, says) ||
+		if notified := (*Error)(nil); errors.As(err, &notified) && says != "" && contains(notified.Detail,
+			says) ||
 			err == nil && says == "" {
 			return "", nil
 		}

@@ -11,14 +11,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// maxStatusBytes are read of an answer that forbids something.
+// maxStatusBytes is how much of a 403 response is read.
 const maxStatusBytes = 64 << 10
 
-// ownRights tells an answer that forbids the server to impersonate from one that forbids something to the
-// caller. The former is an error of the call, ErrInsufficient.
+// ownRights distinguishes a response that denies the server's impersonation from one that denies the caller's
+// request. For the former the call fails with ErrInsufficient.
 type ownRights struct{ base http.RoundTripper }
 
-// RoundTrip is http.RoundTripper's.
+// RoundTrip implements http.RoundTripper.
 func (t ownRights) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := t.base.RoundTrip(r)
 	if err != nil || response.StatusCode != http.StatusForbidden {
@@ -31,7 +31,7 @@ func (t ownRights) RoundTrip(r *http.Request) (*http.Response, error) {
 	if message, is := impersonationDenied(response.Header.Get("Content-Type"), body); is {
 		response.Body.Close()
 		return nil, insufficient("ask an admin to grant the server's account what deploy/server/rbac.yaml grants; "+
-			"docs/server.md has more", "the server may not do this for you: %s", message)
+			"docs/server.md has more", "the server lacks the right to do this for you: %s", message)
 	}
 	response.Body = struct {
 		io.Reader
@@ -40,11 +40,10 @@ func (t ownRights) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// WrappedRoundTripper lets client-go find the transport below.
+// WrappedRoundTripper returns the transport below, for client-go.
 func (t ownRights) WrappedRoundTripper() http.RoundTripper { return t.base }
 
-// deniedImpersonation is how such a message goes on after the name of who may not. A quotation mark within a
-// name has a backslash before it.
+// deniedImpersonation matches the message after the user's name. Quotation marks within a name are escaped.
 var deniedImpersonation = regexp.MustCompile(`[^\\]" cannot impersonate`)
 
 // impersonationDenied returns the message of an API server's Status, and whether it denies an impersonation:

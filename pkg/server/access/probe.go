@@ -10,12 +10,12 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
 )
 
-// prober is whom the server acts as to find out whether it can. No role is bound to this name.
+// prober is the user that the server impersonates to test whether it can. No role is bound to this name.
 const prober = "trainingjob-server:probe"
 
-// probe lists one job as nobody in particular. That nobody may do so is the expected answer: the
-// impersonation was let through. It is the only way to find a cluster that grants the verbs of constrained
-// impersonation and does not know them.
+// probe lists one job as a user without rights. A response that denies the list proves that impersonation
+// works. No other request detects a cluster that grants the verbs of constrained impersonation without
+// implementing them.
 func (c *cluster) probe(ctx context.Context) (string, error) {
 	s, unknown := subjectOf(c.name, identity.Identity{Name: prober, Source: identity.SourceProxy})
 	if unknown != nil {

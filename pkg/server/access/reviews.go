@@ -21,21 +21,21 @@ import (
 )
 
 const (
-	// reviewsFresh is for how long an answer is believed: whoever loses a right keeps what May and Visible show
-	// for as long.
+	// reviewsFresh is how long a review is cached: a revoked right takes effect in May and Visible after this
+	// time.
 	reviewsFresh = 5 * time.Second
 	maxReviews   = 50_000
-	// maxAsked reviews are under way in one cluster, of which one request has atOnce.
+	// maxAsked is the number of concurrent reviews in one cluster, and atOnce that of one request.
 	maxAsked      = 32
 	atOnce        = 16
 	reviewTimeout = 10 * time.Second
 )
 
-// Resource of TrainingJobs in a cluster's rules.
+// Resource of TrainingJobs in RBAC rules.
 const resourceTrainingJobs = "trainingjobs"
 
-// May reports whether a caller may do something, as the cluster's authorizers say now or said within the last
-// seconds. Where they cannot be asked it is an error.
+// May reports whether a caller has a right, according to a review that is at most a few seconds old. The
+// error is why it could not be reviewed.
 func (c *Clusters) May(
 	ctx context.Context, cluster string, id identity.Identity, do authorizationv1.ResourceAttributes,
 ) (bool, error) {
@@ -46,9 +46,8 @@ func (c *Clusters) May(
 	return at.reviews.may(ctx, s, s.Key(), do)
 }
 
-// Visible returns of which namespaces a caller may do something to all TrainingJobs, verb being "list" for
-// what kubectl get shows. all is true where the caller may in every namespace, also in those that are not
-// asked for; otherwise visible are those of the given that it may, in their order.
+// Visible returns the given namespaces, in their order, in which a caller has a right to all TrainingJobs.
+// The verb is "list" for what kubectl get shows. all is true if the caller has the right in every namespace.
 func (c *Clusters) Visible(
 	ctx context.Context, cluster string, id identity.Identity, verb string, namespaces []string,
 ) (all bool, visible []string, err error) {
@@ -84,7 +83,7 @@ func (c *Clusters) Visible(
 	return false, visible, nil
 }
 
-// reviews asks one cluster what callers may do, and remembers the answers for a moment.
+// reviews requests reviews of callers' rights from one cluster, and caches them.
 type reviews struct {
 	cluster string
 	ask     authorizationclient.SubjectAccessReviewInterface
@@ -103,14 +102,14 @@ func newReviews(
 	}
 }
 
-// may asks for a caller, whose key is given since it is not cheap. Concurrent questions that are the same are
-// asked once, which goes on when the first who asked has gone.
+// may reviews a right of a caller; its key is a parameter because it is expensive to compute. Concurrent
+// equal reviews share one request, which continues if the first caller is canceled.
 func (r *reviews) may(
 	ctx context.Context, s subject, caller string, do authorizationv1.ResourceAttributes,
 ) (bool, error) {
 	question, err := json.Marshal(do)
 	if err != nil {
-		return false, fmt.Errorf("writing a review: %w", err)
+		return false, fmt.Errorf("encoding a review: %w", err)
 	}
 	key := sha256.Sum256(append([]byte(caller), question...))
 	if known, ok := r.answers.Get(key); ok {
@@ -157,10 +156,10 @@ func (r *reviews) review(
 	switch {
 	case apierrors.IsForbidden(err):
 		return false, insufficient("ask an admin to apply deploy/server/rbac.yaml",
-			"the server may not ask what its callers may do: it lacks the right to create subjectaccessreviews")
+			"the server lacks the right to create subjectaccessreviews")
 	case err != nil:
-		return false, fmt.Errorf("asking cluster %s what a caller may do: %w", r.cluster, err)
+		return false, fmt.Errorf("reviewing the rights of a caller in cluster %s: %w", r.cluster, err)
 	}
-	// An authorizer that could not decide everything allows nothing by it, here as for kubectl.
+	// EvaluationError alone allows nothing, as for kubectl.
 	return answer.Status.Allowed, nil
 }

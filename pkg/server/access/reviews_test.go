@@ -26,7 +26,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
 )
 
-// fakeReviews allows what it is told, by user and namespace.
+// fakeReviews allows the configured rights, by user and namespace.
 type fakeReviews struct {
 	mu      sync.Mutex
 	allowed map[string]bool
@@ -189,8 +189,8 @@ func TestVisibleAsksFewAtATime(t *testing.T) {
 	})
 }
 
-// TestOwnRights: what is forbidden to the server is told as that, and what is forbidden to the caller is not
-// touched.
+// TestOwnRights: what is forbidden to the server is reported as that, and what is forbidden to the caller is
+// not touched.
 func TestOwnRights(t *testing.T) {
 	status := func(message string) string {
 		return `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"` +

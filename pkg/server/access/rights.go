@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	// rightsFresh is how often the server looks at its own rights.
+	// rightsFresh is how often the server reads its own rights.
 	rightsFresh  = time.Minute
 	rightsWithin = 15 * time.Second
 )
 
-// Verbs of impersonation, as k8s.io/apiserver/pkg/endpoints/filters/impersonation has them. "On" verbs name
-// what may be done while impersonating.
+// Verbs of impersonation, as in k8s.io/apiserver/pkg/endpoints/filters/impersonation. "On" verbs name the
+// action that is allowed while impersonating.
 const (
 	verbWide             = "impersonate"
 	verbUser             = "impersonate:user-info"
@@ -40,12 +40,12 @@ type rights struct {
 	// wide is Config.WideImpersonation.
 	wide    bool
 	reviews authorizationclient.SelfSubjectAccessReviewInterface
-	// probe acts as nobody in particular. It returns "" where the API server lets it, else what that says.
+	// probe acts as a user without rights. It returns "" if the API server accepts that, else its message.
 	probe  func(context.Context) (string, error)
 	acting prometheus.Gauge
 
 	mu sync.Mutex
-	// known is false until the cluster has answered once.
+	// known is false until the cluster has responded once.
 	known bool
 	// problem is why no caller can act, and accounts why no service account can.
 	problem, accounts *Error
@@ -57,7 +57,8 @@ func (r *rights) allow(s subject) error {
 	defer r.mu.Unlock()
 	switch {
 	case !r.known:
-		return insufficient("try again in a moment; if it stays so, an admin finds the reason in the server's log",
+		return insufficient("retry in a moment; if the error persists, an admin finds the reason in the "+
+			"server's log",
 			"the server does not know its rights in this cluster yet")
 	case r.problem != nil:
 		return r.problem
@@ -67,11 +68,12 @@ func (r *rights) allow(s subject) error {
 	return nil
 }
 
-// follow looks at the rights until the context ends. What was found holds while the cluster does not answer.
+// follow reads the rights until the context ends. The last result stays in use while the cluster does not
+// respond.
 func (r *rights) follow(ctx context.Context, c clock.Clock, log logr.Logger) {
 	for {
 		if err := r.look(ctx, log); err != nil && ctx.Err() == nil {
-			log.Error(err, "The server's rights cannot be found out")
+			log.Error(err, "The server's rights cannot be read")
 		}
 		timer := c.NewTimer(rightsFresh)
 		select {
@@ -83,7 +85,7 @@ func (r *rights) follow(ctx context.Context, c clock.Clock, log logr.Logger) {
 	}
 }
 
-// look at the rights once.
+// look reads the rights once.
 func (r *rights) look(ctx context.Context, log logr.Logger) error {
 	ctx, cancel := context.WithTimeout(ctx, rightsWithin)
 	defer cancel()
@@ -98,7 +100,7 @@ func (r *rights) look(ctx context.Context, log logr.Logger) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if changed := !r.known || text(problem) != text(r.problem); changed && problem != nil {
-		log.Info("The server acts for nobody", "reason", problem.Detail, "remedy", problem.Remedy)
+		log.Info("The server does not act for any caller", "reason", problem.Detail, "remedy", problem.Remedy)
 	} else if changed {
 		log.Info("The server acts for its callers", "serviceAccounts", accounts == nil)
 	}
@@ -117,16 +119,17 @@ func text(e *Error) string {
 	return e.Error()
 }
 
-// find why no caller can act.
+// find returns why no caller can act.
 func (r *rights) find(ctx context.Context) (*Error, error) {
 	wide, err := r.has(ctx, wideRights())
 	if err != nil {
 		return nil, err
 	}
 	if len(wide) > 0 && !r.wide {
-		return insufficient("take the right "+verbWide+" from the server's account, or set "+
-			"access.wideImpersonation if that is meant", "the server may impersonate for everything (%s), and nobody "+
-			"has told it that this is meant", strings.Join(wide, ", ")), nil
+		return insufficient("revoke the right "+verbWide+" of the server's account, or set "+
+			"access.wideImpersonation if it is intended",
+			"the server has the unconstrained right to impersonate (%s), "+
+				"which its configuration does not allow", strings.Join(wide, ", ")), nil
 	}
 	if len(wide) == 0 {
 		needed := append(resourceRights(verbUser, authenticationv1.GroupName, "users"),
@@ -145,11 +148,11 @@ func (r *rights) find(ctx context.Context) (*Error, error) {
 		return nil, err
 	}
 	return insufficient("use Kubernetes 1.36 or later with the feature ConstrainedImpersonation, or apply "+
-		"deploy/server/rbac_wide.yaml and set access.wideImpersonation", "the cluster does not let the server act "+
-		"with the rights that it has: %s", denied), nil
+		"deploy/server/rbac_wide.yaml and set access.wideImpersonation", "the cluster rejects impersonation "+
+		"with the server's rights: %s", denied), nil
 }
 
-// findAccounts finds why no service account can act.
+// findAccounts returns why no service account can act.
 func (r *rights) findAccounts(ctx context.Context) (*Error, error) {
 	needed := append(resourceRights(verbServiceAccount, authenticationv1.GroupName, "serviceaccounts"),
 		jobRights(verbOnServiceAccount, "get", "list", "watch")...)
@@ -161,7 +164,6 @@ func (r *rights) findAccounts(ctx context.Context) (*Error, error) {
 		"to the server's account, or use a token of an OpenID Connect issuer",
 		"the server lacks rights to act for service accounts: %s", strings.Join(missing, ", ")), nil
 }
-
 func resourceRights(verb, group string, resources ...string) []authorizationv1.ResourceAttributes {
 	all := make([]authorizationv1.ResourceAttributes, 0, len(resources))
 	for _, resource := range resources {
@@ -170,8 +172,8 @@ func resourceRights(verb, group string, resources ...string) []authorizationv1.R
 	return all
 }
 
-// jobRights are the least without which nobody could read a job. Where the server lacks others on purpose,
-// such as those to delete, what needs them is answered with ErrInsufficient.
+// jobRights are the rights without which no user could read a job. If the server lacks others on purpose,
+// such as delete, requests that need them fail with ErrInsufficient.
 func jobRights(on string, verbs ...string) []authorizationv1.ResourceAttributes {
 	var all []authorizationv1.ResourceAttributes
 	for _, verb := range verbs {
@@ -180,18 +182,18 @@ func jobRights(on string, verbs ...string) []authorizationv1.ResourceAttributes 
 	return all
 }
 
-// wideRights would let the server do everything that anybody may.
+// wideRights would let the server do everything that any user can do.
 func wideRights() []authorizationv1.ResourceAttributes {
 	return resourceRights(verbWide, "", "users", "groups", "serviceaccounts")
 }
 
-// has returns those of some rights that the server has.
+// has returns the rights that the server has.
 func (r *rights) has(ctx context.Context, all []authorizationv1.ResourceAttributes) ([]string, error) {
 	has, _, err := r.split(ctx, all)
 	return has, err
 }
 
-// lacks returns those of some rights that the server lacks.
+// lacks returns the rights that the server lacks.
 func (r *rights) lacks(ctx context.Context, all []authorizationv1.ResourceAttributes) ([]string, error) {
 	_, lacks, err := r.split(ctx, all)
 	return lacks, err
@@ -205,7 +207,7 @@ func (r *rights) split(
 			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &right},
 		}, metav1.CreateOptions{})
 		if err != nil {
-			return nil, nil, fmt.Errorf("asking for the right to %s: %w", name(right), err)
+			return nil, nil, fmt.Errorf("reviewing the right to %s: %w", name(right), err)
 		}
 		if review.Status.Allowed {
 			has = append(has, name(right))
@@ -216,7 +218,7 @@ func (r *rights) split(
 	return has, lacks, nil
 }
 
-// name of a right, as RBAC's rules would be read.
+// name of a right, for messages.
 func name(right authorizationv1.ResourceAttributes) string {
 	if right.Group == "" {
 		return right.Verb + " " + right.Resource
@@ -224,7 +226,7 @@ func name(right authorizationv1.ResourceAttributes) string {
 	return right.Verb + " " + right.Resource + "." + right.Group
 }
 
-// denied returns what an *Error among err's causes says, or "" and err.
+// denied returns the detail of an *Error among err's causes, or "" and err.
 func denied(err error) (string, error) {
 	if own := (*Error)(nil); errors.As(err, &own) {
 		return own.Detail, nil

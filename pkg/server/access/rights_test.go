@@ -62,7 +62,10 @@ func granted(t *testing.T, file string) map[string]bool {
 func without(all map[string]bool, parts ...string) map[string]bool {
 	some := map[string]bool{}
 	for right := range all {
-		some[right] = !slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(right, part) })
+		some[right] = !slices.ContainsFunc(parts, func(part string) bool {
+			return strings.Contains(right,
+				part)
+		})
 	}
 	return some
 }
@@ -75,7 +78,7 @@ func TestRights(t *testing.T) {
 		has            map[string]bool
 		wide           bool
 		denied         string // to the probe
-		user, accounts string // what they are told; empty: they act
+		user, accounts string // the errors; empty: they act
 	}{
 		"as shipped": {has: shipped},
 		"nothing": {has: nil, user: "lacks rights to act for its callers: impersonate:user-info users.",
@@ -85,11 +88,12 @@ func TestRights(t *testing.T) {
 		"to read alone": {has: without(shipped, ":create", ":update", ":patch", ":delete")},
 		"not to read": {has: without(shipped, ":user-info:list"),
 			user: "impersonate-on:user-info:list trainingjobs", accounts: "impersonate-on:user-info:list"},
-		"wide, and nobody meant it": {has: both, user: "may impersonate for everything (impersonate users)",
-			accounts: "may impersonate for everything"},
+		"wide without configuration": {has: both,
+			user:     "has the unconstrained right to impersonate (impersonate users)",
+			accounts: "has the unconstrained right"},
 		"wide, as opted in": {has: wide, wide: true, accounts: "lacks rights to act for service accounts"},
 		"not served": {has: shipped, denied: `User "s" cannot impersonate resource "users"`,
-			user: "does not let the server act", accounts: "does not let the server act"},
+			user: "rejects impersonation", accounts: "rejects impersonation"},
 		"opted in and not granted": {has: nil, wide: true, user: "lacks rights", accounts: "lacks rights"},
 	} {
 		r := &rights{

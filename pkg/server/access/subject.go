@@ -12,28 +12,29 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
 )
 
-// reserved begins the names that Kubernetes keeps for itself.
+// reserved is the prefix of names that Kubernetes reserves.
 const reserved = "system:"
 
-// subject is a caller as one cluster knows it.
+// subject is a caller in one cluster.
 type subject struct {
 	identity.Identity
 	serviceAccount bool
 }
 
-// subjectOf returns whom a cluster would know a caller as, or why the server does not act for it there.
+// subjectOf returns a caller's subject in a cluster, or why the server does not act for it there.
 func subjectOf(cluster string, id identity.Identity) (subject, *Error) {
 	if id.Cluster != "" && id.Cluster != cluster {
 		return subject{}, refused("use a token of cluster "+cluster+", or one of an OpenID Connect issuer, whose "+
 			"users are the same in every cluster",
-			"%s was named by cluster %s, and may be somebody else in cluster %s", id.Name, id.Cluster, cluster)
+			"cluster %s authenticated %s, which can be another user in cluster %s", id.Cluster, id.Name,
+			cluster)
 	}
 	if namespace, _, is := id.ServiceAccount(); is {
-		// What impersonation makes of it, whatever else the review said.
+		// Impersonation sets these, whatever the review returned.
 		id.UID, id.Extra, id.Groups = "", nil, serviceaccount.MakeGroupNames(namespace)
 		return subject{Identity: id, serviceAccount: true}, nil
 	}
-	// Whoever is authenticated is in this group: the API server adds it to whomever it lets impersonate.
+	// The API server adds this group to every user that it impersonates.
 	everybody := func(group string) bool { return group == user.AllAuthenticated }
 	id.Groups = slices.DeleteFunc(slices.Clone(id.Groups), everybody)
 	const remedy = "use an identity of your own, such as a service account or an OpenID Connect user"
@@ -41,19 +42,21 @@ func subjectOf(cluster string, id identity.Identity) (subject, *Error) {
 	case id.Name == "":
 		return subject{}, refused(remedy, "the caller has no name")
 	case isReserved(id.Name):
-		return subject{}, refused(remedy, "the server acts for nobody whose name begins with %q: %s", reserved,
+		return subject{}, refused(remedy, "the server does not act for users whose name begins with %q: %s",
+			reserved,
 			id.Name)
 	case group >= 0:
-		return subject{}, refused(remedy, "the server acts for nobody in a group whose name begins with %q: %s is "+
-			"in %s", reserved, id.Name, id.Groups[group])
+		return subject{}, refused(remedy,
+			"the server does not act for members of groups that begin with %q: %s is "+
+				"in %s", reserved, id.Name, id.Groups[group])
 	}
 	return subject{Identity: id}, nil
 }
 
 func isReserved(name string) bool { return strings.HasPrefix(name, reserved) }
 
-// impersonation is what the API server is told of the caller. Of a service account that is the name alone, as
-// constrained impersonation demands; the API server knows its groups.
+// impersonation returns the impersonation headers. For a service account they have only the name, as
+// constrained impersonation requires; the API server adds its groups.
 func (s subject) impersonation() rest.ImpersonationConfig {
 	if s.serviceAccount {
 		return rest.ImpersonationConfig{UserName: s.Name}
@@ -61,7 +64,7 @@ func (s subject) impersonation() rest.ImpersonationConfig {
 	return rest.ImpersonationConfig{UserName: s.Name, UID: s.UID, Groups: s.Groups, Extra: s.Extra}
 }
 
-// review asks what the caller may do, as the API server would find it when impersonation lets it through.
+// review returns the review of a caller's right, with the attributes that impersonation produces.
 func (s subject) review(a authorizationv1.ResourceAttributes) *authorizationv1.SubjectAccessReview {
 	spec := authorizationv1.SubjectAccessReviewSpec{
 		ResourceAttributes: &a, User: s.Name, UID: s.UID,

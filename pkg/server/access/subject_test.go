@@ -12,9 +12,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
 )
 
-// TestWhomTheServerIs: nothing that begins with "system:" is impersonated, but for a service account that
+// TestImpersonatedSubject: nothing that begins with "system:" is impersonated, but for a service account that
 // this very cluster has named.
-func TestWhomTheServerIs(t *testing.T) {
+func TestImpersonatedSubject(t *testing.T) {
 	const (
 		oidc, review, proxy = identity.SourceOIDC, identity.SourceTokenReview, identity.SourceProxy
 		account             = "system:serviceaccount:team-a:ci"
@@ -41,11 +41,11 @@ func TestWhomTheServerIs(t *testing.T) {
 		},
 		"a service account of another cluster": {
 			id:   identity.Identity{Name: account, Source: review, Cluster: "there"},
-			says: "was named by cluster there",
+			says: "cluster there authenticated",
 		},
 		"a user of another cluster": {
 			id:   identity.Identity{Name: "jane", Source: review, Cluster: "there"},
-			says: "was named by cluster there",
+			says: "cluster there authenticated",
 		},
 		"who only says to be a service account": {
 			id: identity.Identity{Name: account, Source: proxy}, says: `begins with "system:"`,
@@ -60,9 +60,9 @@ func TestWhomTheServerIs(t *testing.T) {
 		},
 		"an admin of the cluster": {
 			id:   identity.Identity{Name: "jane", Groups: []string{"system:masters"}, Source: review, Cluster: "here"},
-			says: "in a group whose name begins with",
+			says: "members of groups that begin with",
 		},
-		"nobody": {id: identity.Identity{}, says: "no name"},
+		"no name": {id: identity.Identity{}, says: "no name"},
 	} {
 		s, err := subjectOf("here", tc.id)
 		if tc.says != "" {
@@ -80,8 +80,8 @@ func TestWhomTheServerIs(t *testing.T) {
 	}
 }
 
-// TestReviewsAskForWhomTheServerIs: with the groups that the API server adds.
-func TestReviewsAskForWhomTheServerIs(t *testing.T) {
+// TestReviewsHaveImpersonatedSubject: with the groups that the API server adds.
+func TestReviewsHaveImpersonatedSubject(t *testing.T) {
 	for name, want := range map[string][]string{
 		"corp:jane": {"corp:a", "system:authenticated"},
 		"system:serviceaccount:team-a:ci": {"system:serviceaccounts", "system:serviceaccounts:team-a",

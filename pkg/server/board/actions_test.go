@@ -173,7 +173,7 @@ func TestSubmitErrors(t *testing.T) {
 		{Field: "spec.replicas", Detail: "is too many", Remedy: "ask for less"},
 		{Field: "spec.command[0]", Detail: "is no program"},
 		{Field: "spec.runPolicy.schedulingPolicy.minAvailable", Detail: "exceeds the ranks"},
-		{Field: "spec.commander", Detail: "there is no such field"},
+		{Field: "spec.commander", Detail: "unknown field"},
 		{Field: "metadata.namespace", Detail: "is closed"},
 	})
 	got := s.post(submitPage, "namespace", "team-a", "name", hostile, "workers", "4", "command", "train",

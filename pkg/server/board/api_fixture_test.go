@@ -46,7 +46,7 @@ func (a *api) check(ctx context.Context, verb string) error {
 	id, known := identity.FromContext(ctx)
 	switch {
 	case !known:
-		return problem.New(problem.Unauthenticated, "the request does not say who is calling", "send a token")
+		return problem.New(problem.Unauthenticated, "the request has no credentials", "send a token")
 	case a.away != nil:
 		return a.away
 	case a.denied[id.Name+" "+verb]:
@@ -58,7 +58,6 @@ func (a *api) check(ctx context.Context, verb string) error {
 func (a *api) Clusters(context.Context) ([]rest.ClusterStatus, error) {
 	return []rest.ClusterStatus{{Name: "main", Default: true}, {Name: "other"}}, nil
 }
-
 func (a *api) VisibleJobs(ctx context.Context, cluster, _ string) ([]*v1alpha1.TrainingJob, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -80,7 +79,6 @@ func (a *api) find(at rest.JobPath) (*v1alpha1.TrainingJob, error) {
 	}
 	return nil, problem.Newf(problem.NotFound, "there is no job %s", at.Name)
 }
-
 func (a *api) GetJob(ctx context.Context, in *rest.GetInput) (*rest.JobOutput, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -93,7 +91,6 @@ func (a *api) GetJob(ctx context.Context, in *rest.GetInput) (*rest.JobOutput, e
 	}
 	return &rest.JobOutput{Body: rest.NewJob(job)}, nil
 }
-
 func (a *api) May(ctx context.Context, _ string, do authorizationv1.ResourceAttributes) (bool, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -110,17 +107,14 @@ func (a *api) ask(what string) ([]string, error) {
 	a.asked = append(a.asked, what)
 	return a.warnings, a.refuses
 }
-
 func (a *api) ActOnJob(_ context.Context, action rest.Action, in *rest.ActionInput) (*rest.JobOutput, error) {
 	warnings, err := a.ask(fmt.Sprintf("%s %s/%s %s", action, in.Namespace, in.Name, in.IfMatch.IfMatch))
 	return &rest.JobOutput{Warning: warnings}, err
 }
-
 func (a *api) DeleteJob(_ context.Context, in *rest.DeleteInput) (*rest.DeleteOutput, error) {
 	warnings, err := a.ask(fmt.Sprintf("delete %s/%s %s", in.Namespace, in.Name, in.IfMatch.IfMatch))
 	return &rest.DeleteOutput{Warning: warnings}, err
 }
-
 func (a *api) CreateJob(_ context.Context, in *rest.CreateInput) (*rest.CreateOutput, error) {
 	warnings, err := a.ask("create " + in.Namespace + " " + in.DryRun.DryRun)
 	a.locked(func() { a.created = append(a.created, in) })
@@ -143,7 +137,6 @@ func (a ranksPlaced) Follow(_, namespace, name string) (<-chan struct{}, func(),
 	})
 	return changes, func() {}, nil
 }
-
 func (a jobsLive) Follow(string, live.Filter) (<-chan live.Event, func(), error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

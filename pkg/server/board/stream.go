@@ -11,14 +11,14 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 )
 
-// Names of events. An event's id is the digest of what the page shows once it is applied: a browser that
-// connects again sends the last one.
+// Names of events. An event's id is the digest of the page after the event: a browser that reconnects sends
+// the last one.
 const (
-	// eventHello is the first: the version of the board's files, and who reads.
+	// eventHello is the first event: the version of the board's files, and the user.
 	eventHello = "hello"
-	// eventPatch is what has changed.
+	// eventPatch has the changes.
 	eventPatch = "patch"
-	// eventProblem is why the page cannot be rendered; null once it can be again.
+	// eventProblem is why the page cannot be rendered; null when it can be again.
 	eventProblem = "problem"
 )
 
@@ -31,16 +31,16 @@ type viewer struct {
 	// events of live, which only wake up; nil while nothing is followed.
 	events <-chan live.Event
 	close  func()
-	// placed wakes up when a rank is bound, changes or ends; nil where the page shows none.
+	// placed wakes up when a rank is bound, changes or ends; nil if the page shows none.
 	placed <-chan struct{}
 	// sent is what the browser shows.
 	sent fragment.State
-	// failing is the problem that the browser has been told.
+	// failing is the problem that the browser shows.
 	failing string
 }
 
-// stream the updates of a page. It wakes up when a job changes, and every few seconds for what nobody tells,
-// renders the page as its caller, and sends what differs from what was sent before.
+// stream sends the updates of a page. It wakes up when a job changes, and every few seconds for changes
+// without events, renders the page as its caller, and sends the difference.
 func (b *Board) stream(w http.ResponseWriter, r *http.Request, p page) {
 	if err := b.BeginStream(r.Context()); err != nil {
 		b.fail(w, r, err)
@@ -52,7 +52,7 @@ func (b *Board) stream(w http.ResponseWriter, r *http.Request, p page) {
 		state = r.URL.Query().Get(parameterState)
 	}
 	v.request = withoutLive(r)
-	if err := v.follow(); err != nil { // before the page is rendered: nothing is missed between
+	if err := v.follow(); err != nil { // before the page is rendered: no change is missed
 		b.fail(w, r, err)
 		return
 	}
@@ -80,7 +80,7 @@ func (b *Board) stream(w http.ResponseWriter, r *http.Request, p page) {
 	}
 }
 
-// withoutLive is the request for the page itself.
+// withoutLive returns the request for the page itself.
 func withoutLive(r *http.Request) *http.Request {
 	query := r.URL.Query()
 	query.Del(parameterLive)
@@ -92,7 +92,7 @@ func withoutLive(r *http.Request) *http.Request {
 	return page
 }
 
-// follow the jobs that the page is about.
+// follow the jobs of the page.
 func (v *viewer) follow() error {
 	if v.page.watch == nil {
 		v.close = func() {}
@@ -107,7 +107,7 @@ func (v *viewer) follow() error {
 	return nil
 }
 
-// render the page, or what there is to say of a job that is gone.
+// render the page, or its view of a deleted job.
 func (v *viewer) render() (view, error) {
 	now, err := v.page.render(v.request)
 	if err != nil && v.page.gone != nil {
@@ -118,7 +118,7 @@ func (v *viewer) render() (view, error) {
 	return now, err
 }
 
-// diff of what the browser shows and what it is to show.
+// diff returns the difference between what the browser shows and should show.
 func diff(sent fragment.State, now view) (fragment.Patch, fragment.State) {
 	if now.stays {
 		return fragment.Part(sent, now.fragments)
@@ -126,7 +126,7 @@ func diff(sent fragment.State, now view) (fragment.Patch, fragment.State) {
 	return fragment.Diff(sent, now.fragments)
 }
 
-// begin with the whole page, unless that is what the browser shows.
+// begin sends the entire page, unless the browser shows it already.
 func (v *viewer) begin(now view, state string) error {
 	hello, _ := json.Marshal(map[string]string{ // never fails
 		"build": v.board.static.hash, "reader": v.board.reader(v.request),
@@ -142,7 +142,7 @@ func (v *viewer) begin(now view, state string) error {
 	return v.patch(patch)
 }
 
-// run until the browser, or its time, is gone, or it may no longer see the page.
+// run until the browser disconnects, its time is over, or it may no longer see the page.
 func (v *viewer) run() {
 	b, ctx, interval := v.board, v.request.Context(), max(v.board.Interval, v.page.rest)
 	heartbeat, recheck := b.Clock.NewTicker(b.Heartbeat), b.Clock.NewTicker(b.Recheck)
@@ -151,7 +151,7 @@ func (v *viewer) run() {
 	defer recheck.Stop()
 	defer end.Stop()
 	defer due.Stop()
-	// A timer is always under way after an update: what happens before it has run out is one update.
+	// A timer always runs after an update: changes before its end become one update.
 	resting, changed := true, false
 	for {
 		select {
@@ -161,7 +161,7 @@ func (v *viewer) run() {
 			_ = v.to.Comment("the longest time of a stream is over: connect again")
 			return
 		case _, open := <-v.events:
-			if !open { // it did not keep up: the next update makes up for what it missed
+			if !open { // the reader was too slow: the next update has what it missed
 				v.close()
 				v.events, v.close = nil, func() {}
 			}
@@ -188,7 +188,7 @@ func (v *viewer) run() {
 	}
 }
 
-// update the browser. It reports whether to go on.
+// update the browser. It reports whether to continue.
 func (v *viewer) update() bool {
 	if v.events == nil {
 		if err := v.follow(); err != nil {
@@ -212,14 +212,14 @@ func (v *viewer) update() bool {
 	return v.patch(patch) == nil
 }
 
-// final are answers that do not change by asking again.
+// final are statuses that a retry does not change.
 var final = []int{
 	http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusGone,
 	http.StatusUnprocessableEntity,
 }
 
-// problem tells why the page cannot be rendered, once, and takes back what the caller may no longer see. It
-// reports whether to go on, since it may pass.
+// problem sends why the page cannot be rendered, once, and removes what the caller may no longer see. It
+// reports whether to continue, because the problem can be temporary.
 func (v *viewer) problem(err error) bool {
 	if v.request.Context().Err() != nil {
 		return false
@@ -232,7 +232,7 @@ func (v *viewer) problem(err error) bool {
 	v.board.log(v.request, p)
 	v.failing = string(message)
 	over := slices.Contains(final, p.Status)
-	if p.Status == http.StatusForbidden || p.Status == http.StatusUnauthorized { // whatever is shown goes
+	if p.Status == http.StatusForbidden || p.Status == http.StatusUnauthorized { // remove everything
 		var nothing fragment.Patch
 		if nothing, v.sent = fragment.Whole(nil); v.patch(nothing) != nil {
 			return false

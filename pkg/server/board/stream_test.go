@@ -42,10 +42,10 @@ func (s *server) digestOf(path string) string {
 func TestUpdates(t *testing.T) {
 	s := newServer(t, newJob("a", "bert", inPhase(v1alpha1.PhaseQueued)), newJob("a", "gpt", running("trains")))
 	b := s.open("ann", mainJobs, s.digestOf(mainJobs))
-	s.soon("it has rendered the page anew", func() bool {
-		anew := false
-		s.api.locked(func() { anew = s.api.lists > 3 })
-		return anew
+	s.soon("it has rendered the page again", func() bool {
+		again := false
+		s.api.locked(func() { again = s.api.lists > 3 })
+		return again
 	})
 	if n := len(b.patches()); n != 0 {
 		t.Fatalf("%d patches though nothing has changed", n)
@@ -87,7 +87,7 @@ func TestUpdatesAreCoalesced(t *testing.T) {
 	for n := range 50 {
 		s.api.set("bert", running(fmt.Sprint("step ", n+1)))
 	}
-	eventually(t, "it has heard of all", func() bool {
+	eventually(t, "it has received all events", func() bool {
 		waiting := 0
 		s.api.locked(func() {
 			for changes := range s.api.followers {
@@ -115,7 +115,7 @@ func TestLostConnection(t *testing.T) {
 	eventually(t, "the page is shown", b.shows("jobs", "two"))
 	b.end()
 	eventually(t, "the connection is lost", b.isOver)
-	eventually(t, "nobody follows", func() bool {
+	eventually(t, "no viewer follows", func() bool {
 		none := false
 		s.api.locked(func() { none = len(s.api.followers) == 0 })
 		return none
@@ -175,7 +175,7 @@ func TestRightIsTakenAway(t *testing.T) {
 				t.Errorf("it shows %v still", shown)
 			}
 			if e, is := b.last(eventProblem); !is || !strings.Contains(e.data, "bob cannot "+name) {
-				t.Errorf("it is told %q", e.data)
+				t.Errorf("the browser gets %q", e.data)
 			}
 		})
 	}
@@ -187,8 +187,8 @@ func TestClusterAway(t *testing.T) {
 	b := s.open("ann", mainJobs, "")
 	eventually(t, "the page is shown", b.shows("jobs", "one"))
 	s.api.locked(func() { s.api.away = problem.New(problem.BadGateway, "cluster main is away", "wait") })
-	told := func() bool { _, is := b.last(eventProblem); return is }
-	s.soon("it says so", told)
+	notified := func() bool { _, is := b.last(eventProblem); return is }
+	s.soon("it says so", notified)
 	lists := func() (n int) {
 		s.api.locked(func() { n = s.api.lists })
 		return n
@@ -213,7 +213,7 @@ func TestClusterAway(t *testing.T) {
 	}
 	b.mu.Unlock()
 	if problems != 2 {
-		t.Errorf("it told %d times, want once that it is away and once that it is back", problems)
+		t.Errorf("%d problems, want one when it goes away and one when it is back", problems)
 	}
 }
 
@@ -249,12 +249,12 @@ func TestStreamEnds(t *testing.T) {
 }
 
 func tooMany(context.Context) error {
-	return problem.New(problem.TooManyRequests, "10 streams of yours are open already", "close one of them")
+	return problem.New(problem.TooManyRequests, "you already have 10 open streams", "close one of them")
 }
 
 func allow(context.Context) error { return nil }
 
-// TestStreamRefused: what cannot begin is told by a status.
+// TestStreamRefused: a stream that cannot begin has an error status.
 func TestStreamRefused(t *testing.T) {
 	s := newServer(t)
 	for name, tt := range map[string]struct {
@@ -280,11 +280,11 @@ func TestStreamRefused(t *testing.T) {
 	}
 }
 
-// TestHello: a stream says whose it is, as the page does, and that somebody else is somebody else.
+// TestHello: a stream names its user, as the page does, and another name for another user.
 func TestHello(t *testing.T) {
 	s := newServer(t, newJob("a", "bert"))
 	page := s.get(mainJobs).body
-	said := func(user string) (hello struct{ Build, Reader string }) {
+	reported := func(user string) (hello struct{ Build, Reader string }) {
 		b := s.open(user, mainJobs, "")
 		eventually(t, "it says hello", func() bool { _, has := b.last(eventHello); return has })
 		e, _ := b.last(eventHello)
@@ -294,7 +294,7 @@ func TestHello(t *testing.T) {
 		b.end()
 		return hello
 	}
-	ann, joe := said("ann"), said("joe")
+	ann, joe := reported("ann"), reported("joe")
 	for name, want := range map[string]string{"build": ann.Build, "reader": ann.Reader} {
 		meta := `<meta name="` + name + `" content="` + want + `">`
 		if want == "" || !strings.Contains(page, meta) {

@@ -35,8 +35,8 @@ func TestParse(t *testing.T) {
 		reason, yaml string
 		want         ServerConfiguration
 	}{
-		"empty": {"what is not said has its default", head, Default()},
-		"switched off": {"false and empty must be told from absent", head + `
+		"empty": {"absent keys have their defaults", head, Default()},
+		"switched off": {"false and empty must differ from absent", head + `
 listen: {bindAddress: "0"}
 gpuKindLabels: []
 userKeys: []
@@ -74,12 +74,13 @@ health: {bindAddress: "127.0.0.1:9000"}
 			c.Metrics.BindAddress, c.Metrics.CertificateDir = Off, "/metrics"
 			c.Health.BindAddress = "127.0.0.1:9000"
 		})},
-		"plain HTTP that is asked for": {"something else encrypts",
+		"plain HTTP that is asked for": {"a proxy encrypts",
 			head + "listen: {bindAddress: ':80', insecure: true}", with(func(c *ServerConfiguration) {
 				c.Listen = Listen{BindAddress: ":80", Insecure: true}
 			})},
 		"a login": {"the board's URL tells the issuer where browsers go back to",
-			head + loginAt + "board: {url: 'https://board.example.com', sessionHours: 8, topologyLabels: [rack]}",
+			head + loginAt + "board: {url: 'https://board.example.com', sessionHours: 8, topologyLabels: " +
+				"[rack]}",
 			with(func(c *ServerConfiguration) {
 				c.Board.URL, c.Board.SessionHours = "https://board.example.com", 8
 				c.Board.TopologyLabels = []string{"rack"}
@@ -138,11 +139,13 @@ func TestParseRefuses(t *testing.T) {
 		"too many clusters":         {head + "clusters: " + many("{name: c%d}", 101), "clusters: Too many"},
 		"two databases": {head + "database: {url: 'sqlite:///a', urlFile: /b}",
 			"database.urlFile: Invalid"},
-		"a relative file of a URL":  {head + "database: {urlFile: b}", "database.urlFile: Invalid"},
-		"an unknown database":       {head + "database: {url: 'mysql://db/history'}", "is of no known database"},
+		"a relative file of a URL": {head + "database: {urlFile: b}", "database.urlFile: Invalid"},
+		"an unknown database": {head + "database: {url: 'mysql://db/history'}",
+			"has an unknown scheme"},
 		"a file without its folder": {head + "database: {url: 'sqlite://history.db'}", "has a host"},
 		"a database in memory":      {head + "database: {url: 'sqlite::memory:'}", "no absolute path"},
-		"options of SQLite":         {head + "database: {url: 'sqlite:///a?mode=ro'}", "must have a path alone"},
+		"options of SQLite": {head + "database: {url: 'sqlite:///a?mode=ro'}",
+			"must have a path alone"},
 		"a database without a name": {head + "database: {url: 'postgres://db'}", "no host or no database"},
 		"a negative retention":      {head + "retention: {days: -1}", "retention.days"},
 		"a retention of millennia":  {head + "retention: {days: 36501}", "retention.days"},
@@ -193,8 +196,8 @@ func TestParseRefuses(t *testing.T) {
 		"a link to nothing":        {head + "listen: {bindAddress: '0'}\n" + link, "oneTimeLink.user: Invalid"},
 		"a link without its board": {head + "board: {enabled: false, oneTimeLink: {user: a}}", "oneTimeLink.user"},
 		"a link behind TLS": {head + "board: {url: 'https://a.example.com', oneTimeLink: {user: a}}",
-			"a link of plain HTTP"},
-		"a link for nobody":     {head + "board: {oneTimeLink: {groups: [a]}}", "oneTimeLink.user: Required"},
+			"a link with plain HTTP"},
+		"a link without user":   {head + "board: {oneTimeLink: {groups: [a]}}", "oneTimeLink.user: Required"},
 		"a link for the system": {head + "board: {oneTimeLink: {user: 'system:admin'}}", "begins with system:"},
 		"a link for its masters": {head + "board: {oneTimeLink: {user: a, groups: ['system:masters']}}",
 			"system:"},
@@ -206,9 +209,9 @@ func TestParseRefuses(t *testing.T) {
 		"a relative one of metrics": {head + "metrics: {certificateDir: a}", "metrics.certificateDir: Invalid"},
 		"probes without a port":     {head + "health: {bindAddress: a}", "health.bindAddress"},
 		"a password for all to read": {head + "database: {url: 'postgres://a:hush@db/history'}",
-			"must not hold a password"},
+			"must not contain a password"},
 		"a password as an option": {head + "database: {url: 'postgres://a@db/h?password=hush'}",
-			"must not hold a password"},
+			"must not contain a password"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -252,12 +255,13 @@ func TestDSN(t *testing.T) {
 		database   Database
 		want, says string
 	}{
-		"none":            {Database{}, DefaultDatabaseURL, ""},
-		"here":            {Database{URL: "sqlite:///a/b"}, "sqlite:///a/b", ""},
-		"a mounted one":   {Database{URLFile: file("a", "postgres://a:hush@db/h\n")}, "postgres://a:hush@db/h", ""},
+		"none": {Database{}, DefaultDatabaseURL, ""},
+		"here": {Database{URL: "sqlite:///a/b"}, "sqlite:///a/b", ""},
+		"a mounted one": {Database{URLFile: file("a", "postgres://a:hush@db/h\n")},
+			"postgres://a:hush@db/h", ""},
 		"an empty file":   {Database{URLFile: file("b", "\n")}, "", "is empty"},
 		"a file of lines": {Database{URLFile: file("c", "postgres://a:hush@db/h\nb")}, "", "cannot be read"},
-		"of another kind": {Database{URLFile: file("d", "mysql://a:hush@db/h")}, "", "is of no known database"},
+		"of another kind": {Database{URLFile: file("d", "mysql://a:hush@db/h")}, "", "has an unknown scheme"},
 		"a missing file":  {Database{URLFile: filepath.Join(dir, "e")}, "", "database.urlFile"},
 	} {
 		got, err := tc.database.DSN()
@@ -281,7 +285,7 @@ func TestAmountIsExact(t *testing.T) {
 	}
 }
 
-// TestPlainHTTP: only what nobody else reaches, or says so itself, is without TLS.
+// TestPlainHTTP: only a loopback address or an explicit setting is without TLS.
 func TestPlainHTTP(t *testing.T) {
 	for yaml, want := range map[string]bool{
 		"": true, "listen: {certificateDir: /a}": false, "listen: {bindAddress: ':80', insecure: true}": false,

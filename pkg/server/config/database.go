@@ -13,7 +13,7 @@ import (
 
 const databaseForms = "write sqlite:///<absolute path of a file>, or postgres://user@host:port/database"
 
-// DSN is the database's URL, read from the file where it is in one. It may hold a password.
+// DSN returns the database's URL, from the file if it is in one. It can contain a password.
 func (d Database) DSN() (string, error) {
 	switch {
 	case d.URLFile != "":
@@ -23,7 +23,7 @@ func (d Database) DSN() (string, error) {
 		}
 		dsn := strings.TrimSpace(string(data))
 		if problem := databaseProblem(dsn); problem != "" {
-			// Without the URL, which may hold a password.
+			// Without the URL, which can contain a password.
 			return "", fmt.Errorf("reading database.urlFile %s: the URL %s", d.URLFile, problem)
 		}
 		return dsn, nil
@@ -33,7 +33,7 @@ func (d Database) DSN() (string, error) {
 	return DefaultDatabaseURL, nil
 }
 
-// SQLite reports whether a URL is of a file, which one server alone may write.
+// SQLite reports whether a URL is a file, to which only one server can write.
 func SQLite(dsn string) bool { return strings.HasPrefix(dsn, "sqlite:") }
 
 func validateDatabase(path *field.Path, d Database) field.ErrorList {
@@ -41,7 +41,7 @@ func validateDatabase(path *field.Path, d Database) field.ErrorList {
 	if d.URLFile != "" {
 		if d.URL != "" {
 			errs = append(errs, field.Invalid(path.Child("urlFile"), d.URLFile,
-				"cannot be set beside url: leave one of the two out"))
+				"conflicts with url: remove one of them"))
 		}
 		errs = append(errs, validateFile(path.Child("urlFile"), d.URLFile)...)
 	}
@@ -50,11 +50,12 @@ func validateDatabase(path *field.Path, d Database) field.ErrorList {
 	}
 	problem := databaseProblem(d.URL)
 	if u, err := url.Parse(d.URL); problem == "" && err == nil && hasPassword(u) {
-		problem = "must not hold a password, for whoever may read this file would know it: put the URL into a " +
-			"secret, mount that, and name its file in urlFile"
+		problem = "must not contain a password, because readers of this file could use it: put the URL " +
+			"into a " +
+			"secret, mount it, and set urlFile"
 	}
 	if problem != "" {
-		// The value is left out: it may hold a password.
+		// The value is omitted: it can contain a password.
 		errs = append(errs, field.Invalid(path.Child("url"), field.OmitValueType{}, problem))
 	}
 	return errs
@@ -65,7 +66,7 @@ func hasPassword(u *url.URL) bool {
 	return has || u.Query().Has("password")
 }
 
-// databaseProblem returns what is wrong with a database's URL, or an empty text.
+// databaseProblem returns what is wrong with a database's URL, or "".
 func databaseProblem(dsn string) string {
 	u, err := url.Parse(dsn)
 	switch {
@@ -80,11 +81,11 @@ func databaseProblem(dsn string) string {
 		return ""
 	case u.Scheme == "postgres" || u.Scheme == "postgresql":
 		if u.Host == "" && !u.Query().Has("host") || strings.Trim(u.Path, "/") == "" {
-			return "names no host or no database: " + databaseForms
+			return "has no host or no database: " + databaseForms
 		}
 		return ""
 	}
-	return "is of no known database: " + databaseForms
+	return "has an unknown scheme: " + databaseForms
 }
 
 func sqliteProblem(u *url.URL) error {

@@ -12,8 +12,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/tfjob"
 )
 
-// Default is the configuration of a server without a file: that of a server on one's own machine, which
-// nobody else reaches.
+// Default returns the configuration without a file: a server that only its own machine can reach.
 func Default() ServerConfiguration {
 	return ServerConfiguration{
 		APIVersion:    APIVersion,

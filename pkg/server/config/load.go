@@ -26,7 +26,7 @@ func Load(path string) (ServerConfiguration, error) {
 // Parse reads a configuration over the defaults, and validates it. Unknown and repeated keys are errors.
 func Parse(data []byte) (ServerConfiguration, error) {
 	c := Default()
-	c.APIVersion, c.Kind = "", "" // these two have no default: a file must say what it is
+	c.APIVersion, c.Kind = "", "" // required, without default
 	if err := yaml.UnmarshalStrict(data, &c); err != nil {
 		return c, err
 	}

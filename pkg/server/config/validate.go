@@ -12,7 +12,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/framework"
 )
 
-// Bounds of lists and numbers.
+// Limits of lists and numbers.
 const (
 	maxClusters = 100
 	maxPrices   = 1000
@@ -22,7 +22,7 @@ const (
 	maxKind = 316
 )
 
-// Validate returns what is wrong with a configuration, by field.
+// Validate returns the errors of a configuration, by field.
 func (c ServerConfiguration) Validate() field.ErrorList {
 	var errs field.ErrorList
 	if c.APIVersion != APIVersion {
@@ -62,7 +62,8 @@ func validateClusters(path *field.Path, clusters []Cluster) field.ErrorList {
 		at := path.Index(i)
 		switch {
 		case c.Name == "":
-			errs = append(errs, field.Required(at.Child("name"), "paths and the history name the cluster by it"))
+			errs = append(errs, field.Required(at.Child("name"),
+				"set the name of the cluster in paths and in the history"))
 		case seen[c.Name]:
 			errs = append(errs, field.Duplicate(at.Child("name"), c.Name))
 		default:
@@ -75,7 +76,7 @@ func validateClusters(path *field.Path, clusters []Cluster) field.ErrorList {
 			errs = append(errs, validateFile(at.Child("kubeconfig"), c.Kubeconfig)...)
 		} else if c.Context != "" {
 			errs = append(errs, field.Invalid(at.Child("context"), c.Context,
-				"is of no kubeconfig: name the file in kubeconfig, or leave context out"))
+				"requires a kubeconfig: set kubeconfig, or remove context"))
 		}
 	}
 	return errs
@@ -84,7 +85,7 @@ func validateClusters(path *field.Path, clusters []Cluster) field.ErrorList {
 func validateRetention(path *field.Path, r Retention) field.ErrorList {
 	if r.Days < 0 || r.Days > maxDays {
 		return field.ErrorList{field.Invalid(path.Child("days"), r.Days,
-			fmt.Sprintf("must be from 0, which keeps the history for ever, to %d", maxDays))}
+			fmt.Sprintf("must be from 0 (forever) to %d", maxDays))}
 	}
 	return nil
 }
@@ -99,7 +100,8 @@ func validatePrices(path *field.Path, prices []Price) field.ErrorList {
 		kind, price := path.Index(i).Child("gpuKind"), path.Index(i).Child("perGPUHour")
 		switch {
 		case p.GPUKind == "":
-			errs = append(errs, field.Required(kind, "name the product as the nodes' label has it, or the resource"))
+			errs = append(errs, field.Required(kind,
+				"set the product as in the nodes' label, or the resource"))
 		case len(p.GPUKind) > maxKind || strings.ContainsFunc(p.GPUKind, unprintable):
 			errs = append(errs, field.Invalid(kind, p.GPUKind, fmt.Sprintf(
 				"must be a label's value or a resource's name: at most %d printable characters, no spaces", maxKind)))
@@ -109,7 +111,7 @@ func validatePrices(path *field.Path, prices []Price) field.ErrorList {
 		seen[p.GPUKind] = true
 		switch {
 		case p.PerGPUHour == "":
-			errs = append(errs, field.Required(price, "say what an hour of one such GPU costs, such as 2.75"))
+			errs = append(errs, field.Required(price, "set the price of one GPU for an hour, such as 2.75"))
 		case !p.PerGPUHour.valid():
 			errs = append(errs, field.Invalid(price, string(p.PerGPUHour),
 				"must be a decimal number such as 2.75: from 0, below 1000000000, at most 6 decimals"))
@@ -129,7 +131,7 @@ func validateCurrency(path *field.Path, currency string) field.ErrorList {
 
 func validateGPUs(path *field.Path, gpus []string) field.ErrorList {
 	if len(gpus) == 0 {
-		return field.ErrorList{field.Required(path, "name a resource, or leave the key out")}
+		return field.ErrorList{field.Required(path, "add a resource, or remove the key")}
 	}
 	if i, err := framework.GPUs(gpus).Validate(); err != nil {
 		return field.ErrorList{field.Invalid(path.Index(i), gpus[i], err.Error())}
@@ -137,7 +139,7 @@ func validateGPUs(path *field.Path, gpus []string) field.ErrorList {
 	return nil
 }
 
-// validateKeys of labels and annotations.
+// validateKeys checks keys of labels and annotations.
 func validateKeys(path *field.Path, keys []string) field.ErrorList {
 	var errs field.ErrorList
 	if len(keys) > maxKeys {

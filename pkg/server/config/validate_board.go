@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateBoard checks what board says against the rest of the file.
+// validateBoard checks board against the rest of the file.
 func validateBoard(path *field.Path, c ServerConfiguration) field.ErrorList {
 	errs := append(c.Board.Validate(path), validateKeys(path.Child("topologyLabels"), c.Board.TopologyLabels)...)
 	var logins *field.Path // the first
@@ -18,11 +18,12 @@ func validateBoard(path *field.Path, c ServerConfiguration) field.ErrorList {
 	switch {
 	case logins != nil && !c.Board.Enabled:
 		errs = append(errs, field.Invalid(logins.Child("clientID"), field.OmitValueType{},
-			"has no use while board.enabled is false: enable it, or leave login out"))
+			"requires board.enabled: enable it, or remove login"))
 	case logins != nil && c.Board.URL == "":
-		errs = append(errs, field.Required(path.Child("url"), logins.String()+" is set: name the URL at which "+
-			"browsers reach the server, such as https://trainingjobs.example.com, and register "+
-			"<url>/login/callback with the issuer"))
+		errs = append(errs, field.Required(path.Child("url"),
+			logins.String()+" requires it: set the URL at which "+
+				"browsers reach the server, such as https://trainingjobs.example.com, and register "+
+				"<url>/login/callback with the issuer"))
 	}
 	if strings.HasPrefix(c.Board.URL, "http://") && c.Listen.CertificateDir != "" {
 		errs = append(errs, field.Invalid(path.Child("url"), c.Board.URL,
@@ -31,7 +32,7 @@ func validateBoard(path *field.Path, c ServerConfiguration) field.ErrorList {
 	return append(errs, validateLink(path.Child("oneTimeLink"), c)...)
 }
 
-// validateLink keeps a link that logs anybody in from where others could use it.
+// validateLink rejects a login link that other machines could use.
 func validateLink(path *field.Path, c ServerConfiguration) field.ErrorList {
 	user := path.Child("user")
 	switch link := c.Board.OneTimeLink; {
@@ -39,21 +40,23 @@ func validateLink(path *field.Path, c ServerConfiguration) field.ErrorList {
 		return nil
 	case !c.Board.Enabled:
 		return field.ErrorList{field.Invalid(user, link.User,
-			"has no use while board.enabled is false: enable it, or leave oneTimeLink out")}
+			"requires board.enabled: enable it, or remove oneTimeLink")}
 	case c.Listen.BindAddress == Off || !isLoopback(c.Listen.BindAddress):
-		return field.ErrorList{field.Invalid(user, link.User, "logs in whoever has the link, so the API must be "+
-			"for this machine alone: bind listen.bindAddress to a loopback address such as localhost:8080, or "+
-			"leave oneTimeLink out")}
+		return field.ErrorList{field.Invalid(user, link.User, "logs in any reader of the link, so only this "+
+			"machine may reach the API: bind listen.bindAddress to a loopback address such as "+
+			"localhost:8080, or "+
+			"remove oneTimeLink")}
 	case c.Listen.CertificateDir == "" && !c.PlainHTTP():
-		return field.ErrorList{field.Invalid(user, link.User, "is a link of plain HTTP, and browsers send the "+
-			"sessions of board.url, which is https, by TLS alone: leave board.url or oneTimeLink out")}
+		return field.ErrorList{field.Invalid(user, link.User,
+			"is a link with plain HTTP, but browsers send the "+
+				"sessions of an https board.url only by TLS: remove board.url or oneTimeLink")}
 	}
 	return nil
 }
 
-// PlainHTTP reports whether browsers reach the server by plain HTTP, which is on a loopback address alone. In
-// any other case either the server has a certificate, or something before it has: then nothing works that
-// needs a browser's session, unless that is so.
+// PlainHTTP reports whether browsers reach the server by plain HTTP, which requires a loopback address.
+// Otherwise the server or a proxy in front of it has a certificate; without one, browser sessions do not
+// work.
 func (c ServerConfiguration) PlainHTTP() bool {
 	if c.Board.URL != "" {
 		return strings.HasPrefix(c.Board.URL, "http://")

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateIdentity checks what identity says against the rest of the file.
+// validateIdentity checks identity against the rest of the file.
 func validateIdentity(path *field.Path, c ServerConfiguration) field.ErrorList {
 	errs := c.Identity.Validate(path)
 	if name := c.Identity.TokenReview.Cluster; name != "" {
@@ -14,14 +14,14 @@ func validateIdentity(path *field.Path, c ServerConfiguration) field.ErrorList {
 		for _, cluster := range c.AllClusters() {
 			known = append(known, cluster.Name)
 		}
-		if !slices.Contains(known, name) { // another cluster would otherwise say who is calling
+		if !slices.Contains(known, name) { // otherwise another cluster would authenticate callers
 			errs = append(errs, field.NotSupported(path.Child("tokenReview", "cluster"), name, known))
 		}
 	}
 	if c.Identity.Proxies.On() && c.Listen.CertificateDir == "" && c.Listen.BindAddress != Off {
 		errs = append(errs, field.Invalid(path.Child("proxies", "clientCAFile"), c.Identity.Proxies.ClientCAFile,
-			"has no use without TLS, over which proxies show their certificates: set listen.certificateDir, or leave "+
-				"proxies out"))
+			"requires TLS for the proxies' certificates: set listen.certificateDir, or remove "+
+				"proxies"))
 	}
 	return errs
 }

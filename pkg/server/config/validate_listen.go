@@ -7,19 +7,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateListen refuses plain HTTP that others could reach, unless that is asked for by name.
+// validateListen rejects plain HTTP that other machines can reach, unless it is explicitly allowed.
 func validateListen(path *field.Path, l Listen) field.ErrorList {
 	errs := validateAddress(path.Child("bindAddress"), l.BindAddress)
 	switch {
 	case l.CertificateDir != "" && l.Insecure:
 		errs = append(errs, field.Invalid(path.Child("insecure"), true,
-			"has no use with a certificate: leave insecure or certificateDir out"))
+			"conflicts with the certificate: remove insecure or certificateDir"))
 	case l.CertificateDir != "":
 		errs = append(errs, validateFile(path.Child("certificateDir"), l.CertificateDir)...)
 	case len(errs) == 0 && l.BindAddress != Off && !l.Insecure && !isLoopback(l.BindAddress):
 		errs = append(errs, field.Required(path.Child("certificateDir"), "clients send their tokens to "+
-			l.BindAddress+": mount a directory with tls.crt and tls.key and name it here, or bind a loopback "+
-			"address such as localhost:8080, or set insecure to true where something else encrypts"))
+			l.BindAddress+": set a directory with tls.crt and tls.key, or bind a loopback "+
+			"address such as localhost:8080, or set insecure to true if a proxy encrypts"))
 	}
 	return errs
 }
@@ -30,7 +30,7 @@ func validateMetrics(path *field.Path, m Metrics) field.ErrorList {
 	case m.CertificateDir == "":
 	case !m.Secure:
 		errs = append(errs, field.Invalid(path.Child("certificateDir"), m.CertificateDir,
-			"has no use without TLS: set metrics.secure to true, or leave it out"))
+			"requires TLS: set metrics.secure to true, or remove it"))
 	default:
 		errs = append(errs, validateFile(path.Child("certificateDir"), m.CertificateDir)...)
 	}
@@ -44,12 +44,12 @@ func validateAddress(path *field.Path, value string) field.ErrorList {
 	}
 	if _, port, err := net.SplitHostPort(value); err != nil || port == "" {
 		return field.ErrorList{field.Invalid(path, value,
-			`must be host:port, such as ":8443", or "0" to turn it off`)}
+			`must be host:port, such as ":8443", or "0" to disable it`)}
 	}
 	return nil
 }
 
-// isLoopback reports whether nobody on another machine reaches an address.
+// isLoopback reports whether other machines cannot reach an address.
 func isLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	ip := net.ParseIP(host)

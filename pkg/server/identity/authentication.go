@@ -16,7 +16,7 @@ import (
 // Options of an Authentication.
 type Options struct {
 	Config Config
-	// Reviews of the cluster named ReviewCluster; required where token reviews are enabled.
+	// Reviews of the cluster ReviewCluster; required if token reviews are enabled.
 	Reviews       authenticationclient.TokenReviewInterface
 	ReviewCluster string
 	Clock         clock.Clock
@@ -25,21 +25,20 @@ type Options struct {
 	Log      logr.Logger
 }
 
-// Authentication says who is calling, by what is configured. Its methods may be called from several
-// goroutines.
+// Authentication authenticates requests. Its methods are safe for concurrent use.
 type Authentication struct {
 	log     logr.Logger
 	clock   clock.Clock
 	issuers map[string]*issuer // by URL
 	logins  []*LoginIssuer
-	review  string // the Origin of token reviews; empty where they are off
+	review  string // the Origin of token reviews; empty if they are disabled
 	proxies *proxies
 	tokens  *tokens
 	results *prometheus.CounterVec
 }
 
-// New reads the CAs of the proxies and registers the metrics. Issuers are asked once it is started; until one
-// has answered, its tokens are answered with ErrUnavailable.
+// New reads the CAs of the proxies and registers the metrics. Start contacts the issuers; until one has
+// responded, its tokens are rejected with ErrUnavailable.
 func New(o Options) (*Authentication, error) {
 	if errs := o.Config.Validate(nil); len(errs) > 0 {
 		return nil, fmt.Errorf("reading the configuration of identity: %w", errs.ToAggregate())
@@ -74,8 +73,8 @@ func New(o Options) (*Authentication, error) {
 	return a, nil
 }
 
-// Start asks the issuers for their discovery documents until each has answered, and follows changes of these
-// and of the CAs, until the context ends.
+// Start reads the issuers' discovery documents and follows changes of these and of the CAs, until the context
+// ends.
 func (a *Authentication) Start(ctx context.Context) error {
 	var running sync.WaitGroup
 	for _, i := range a.issuers {
@@ -88,10 +87,10 @@ func (a *Authentication) Start(ctx context.Context) error {
 	return nil
 }
 
-// NeedLeaderElection is false: every replica is called.
+// NeedLeaderElection returns false: every replica authenticates.
 func (a *Authentication) NeedLeaderElection() bool { return false }
 
-// Authenticate says who is calling. Its error is an *Error.
+// Authenticate returns the caller. Its error is an *Error.
 func (a *Authentication) Authenticate(r *http.Request) (Identity, error) {
 	id, source, err := a.authenticate(r)
 	a.results.WithLabelValues(string(source), resultOf(err)).Inc()
@@ -104,22 +103,22 @@ func (a *Authentication) Authenticate(r *http.Request) (Identity, error) {
 	return id, nil
 }
 
-// authenticate has the source "none" where the request has no credentials, and that of the token's issuer
-// where it is known. Its error is nil or an *Error.
+// authenticate returns the source "none" if the request has no credentials, and that of the token's issuer if
+// it is known. Its error is nil or an *Error.
 func (a *Authentication) authenticate(r *http.Request) (Identity, Source, error) {
 	users, groups := r.Header.Values(headerUser), r.Header.Values(headerGroups)
 	authorization := r.Header.Values("Authorization")
 	if len(users)+len(groups) > 0 {
 		if len(authorization) > 0 {
 			return Identity{}, SourceProxy, rejected("send one of them", "the headers Authorization and %s or %s "+
-				"both say who is calling", headerUser, headerGroups)
+				"both have credentials", headerUser, headerGroups)
 		}
 		id, err := a.proxies.identity(r, users, groups)
 		return id, SourceProxy, asError(err)
 	}
 	if len(authorization) == 0 {
 		return Identity{}, sourceNone, &Error{
-			kind: ErrNone, Detail: "the request does not say who is calling",
+			kind: ErrNone, Detail: "the request has no credentials",
 			Remedy: `send the header "Authorization: Bearer <token>"`,
 		}
 	}
@@ -130,7 +129,7 @@ func (a *Authentication) authenticate(r *http.Request) (Identity, Source, error)
 	return a.tokens.identity(r.Context(), token, Address(r))
 }
 
-// asError keeps a nil *Error from becoming an error that is not nil.
+// asError converts a nil *Error to a nil error.
 func asError(err *Error) error {
 	if err == nil {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"net/netip"
 )
 
-// Address whom a request is from: an IPv4 address, or the 64 bits of an IPv6 address that one site has. It is
-// that of the connection, never what a header says.
+// Address returns the client of a request: an IPv4 address, or the /64 network of an IPv6 address. It is that
+// of the connection, never of a header.
 func Address(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -24,8 +24,8 @@ func Address(r *http.Request) string {
 	return netip.PrefixFrom(address, 64).Masked().String()
 }
 
-// Caller names whom an authenticated request is from, the same for all of a user's tokens. It is empty for
-// any other request.
+// Caller returns the user of an authenticated request, the same for all tokens of the user. It is empty for
+// other requests.
 func Caller(r *http.Request) string {
 	id, ok := FromContext(r.Context())
 	if !ok {
@@ -34,10 +34,10 @@ func Caller(r *http.Request) string {
 	return id.Caller()
 }
 
-// Caller names the user, the same for all the ways of one source in which it proves who it is.
+// Caller returns a name of the user that is the same for all credentials from one source.
 func (i Identity) Caller() string { return string(i.Source) + "/" + i.Cluster + "/" + i.Name }
 
-// Explicit reports whether a request says by a header who is calling, whether or not that is accepted.
+// Explicit reports whether a header of the request has credentials, valid or not.
 func Explicit(r *http.Request) bool {
 	return len(r.Header.Values(headerUser))+len(r.Header.Values(headerGroups))+
 		len(r.Header.Values("Authorization")) > 0

@@ -12,7 +12,7 @@ import (
 // claims of a token that was verified.
 type claims map[string]json.RawMessage
 
-// identity of a verified token's user; problem is what is wrong with the token's claims.
+// identity returns the user of a verified token; problem is what is wrong with its claims.
 func (i *issuer) identity(token *oidc.IDToken) (id Identity, problem string) {
 	var c claims
 	if err := token.Claims(&c); err != nil {
@@ -25,17 +25,18 @@ func (i *issuer) identity(token *oidc.IDToken) (id Identity, problem string) {
 	}
 	name, ok := c.text(i.usernameClaim())
 	if !ok || name == "" {
-		return id, fmt.Sprintf("the token has no claim %s that is a text, from which the user's name is taken",
+		return id, fmt.Sprintf("the token has no string claim %s for the user's name",
 			i.usernameClaim())
 	}
-	// An address that nobody has verified is anybody's.
+	// The issuer does not guarantee an unverified address.
 	verified, there := c["email_verified"]
 	if i.usernameClaim() == "email" && there && string(verified) != "true" {
 		return id, "the token's claim email is not verified"
 	}
 	groups, ok := c.texts(i.groupsClaim())
 	if !ok {
-		return id, fmt.Sprintf("the token's claim %s is neither a text nor a list of texts", i.groupsClaim())
+		return id, fmt.Sprintf("the token's claim %s is neither a string nor a list of strings",
+			i.groupsClaim())
 	}
 	id = Identity{Name: i.Prefix + name, Source: SourceOIDC}
 	for _, group := range inOrder(groups) {
@@ -53,7 +54,7 @@ func (i *issuer) identity(token *oidc.IDToken) (id Identity, problem string) {
 	return id, ""
 }
 
-// text is a claim that is one text.
+// text returns a string claim.
 func (c claims) text(name string) (string, bool) {
 	var text *string
 	if json.Unmarshal(c[name], &text) != nil || text == nil {
@@ -62,7 +63,7 @@ func (c claims) text(name string) (string, bool) {
 	return *text, true
 }
 
-// texts is a claim that is a text or a list of texts. One that is not there is an empty list.
+// texts returns a claim that is a string or a list of strings; empty if absent.
 func (c claims) texts(name string) ([]string, bool) {
 	raw, there := c[name]
 	if !there || string(raw) == "null" {

@@ -19,13 +19,13 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// asymmetric are the algorithms with which whoever can verify a token cannot issue one.
+// asymmetric are the algorithms with which a verifier of a token cannot issue one.
 var asymmetric = []string{
 	oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512,
 	oidc.EdDSA,
 }
 
-// discover reads the discovery document. From then on tokens are verified by what it says.
+// discover reads the discovery document. From then on it is used to verify tokens.
 func (i *issuer) discover(ctx context.Context) error {
 	at := i.DiscoveryURL
 	if at == "" {
@@ -41,7 +41,7 @@ func (i *issuer) discover(ctx context.Context) error {
 		return fmt.Errorf("reading %s: %w", at, err)
 	}
 	if document.IssuerURL != i.URL {
-		return fmt.Errorf("reading %s: it is of the issuer %q, and %q is configured", at, document.IssuerURL, i.URL)
+		return fmt.Errorf("reading %s: issuer is %q, want %q", at, document.IssuerURL, i.URL)
 	}
 	if keys, err := url.Parse(document.JWKSURL); err != nil || keys.Scheme != "https" || keys.Host == "" {
 		return fmt.Errorf("reading %s: jwks_uri is not an https URL", at)
@@ -55,14 +55,14 @@ func (i *issuer) discover(ctx context.Context) error {
 	}
 	keys := oidc.NewRemoteKeySet(oidc.ClientContext(context.WithoutCancel(ctx), client), document.JWKSURL)
 	i.verifier.Store(oidc.NewVerifier(i.URL, keySet{keys}, &oidc.Config{
-		SkipClientIDCheck:    true, // verify checks the audience: there may be several
+		SkipClientIDCheck:    true, // check accepts one of several audiences
 		SupportedSigningAlgs: algorithms,
 		Now:                  i.clock.Now,
 	}))
 	if !i.Login.On() {
 		return nil
 	}
-	// Tokens are verified, whether or not anybody can log in.
+	// Tokens are verified even if the issuer has no login.
 	endpoints, err := document.endpoints(transport)
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", at, err)
@@ -71,16 +71,16 @@ func (i *issuer) discover(ctx context.Context) error {
 	return nil
 }
 
-// discoveryDocument is what is read of the document: OpenID Connect Discovery 1.0, section 3.
+// discoveryDocument of OpenID Connect Discovery 1.0, section 3.
 type discoveryDocument struct {
 	oidc.ProviderConfig
-	// TokenAuthMethods are the ways in which a client proves itself at the token endpoint.
+	// TokenAuthMethods are the methods of client authentication at the token endpoint.
 	TokenAuthMethods []string `json:"token_endpoint_auth_methods_supported"`
-	// NamesIssuer: answers of the authorization endpoint have the parameter iss (RFC 9207).
+	// NamesIssuer: responses of the authorization endpoint have the parameter iss (RFC 9207).
 	NamesIssuer bool `json:"authorization_response_iss_parameter_supported"`
 }
 
-// algorithmsOf an issuer's tokens: what the document names and we accept. The default is that of OpenID
+// algorithmsOf returns the algorithms of an issuer's tokens that we accept. The default is that of OpenID
 // Connect Core 1.0, section 3.1.3.7.
 func algorithmsOf(named []string) ([]string, error) {
 	if len(named) == 0 {
@@ -93,12 +93,11 @@ func algorithmsOf(named []string) ([]string, error) {
 		}
 	}
 	if len(accepted) == 0 {
-		return nil, fmt.Errorf("the issuer signs with %s alone: have it sign with one of %s",
+		return nil, fmt.Errorf("the issuer signs only with %s: configure one of %s",
 			strings.Join(named, ", "), strings.Join(asymmetric, ", "))
 	}
 	return accepted, nil
 }
-
 func readDocument(ctx context.Context, client *http.Client, at string, document any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
@@ -115,7 +114,7 @@ func readDocument(ctx context.Context, client *http.Client, at string, document 
 	return json.NewDecoder(response.Body).Decode(document)
 }
 
-// transport to the issuer, by TLS alone, whatever it redirects to.
+// transport returns a transport to the issuer that uses TLS for redirects too.
 func (i *issuer) transport() (http.RoundTripper, error) {
 	base := http.DefaultTransport.(*http.Transport).Clone()
 	base.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
@@ -129,10 +128,10 @@ func (i *issuer) transport() (http.RoundTripper, error) {
 	return secureTransport{base}, nil
 }
 
-// secureTransport refuses plain HTTP, and reads no more of an answer than a document may have.
+// secureTransport rejects plain HTTP and bounds the size of responses.
 type secureTransport struct{ base http.RoundTripper }
 
-// RoundTrip is http.RoundTripper's.
+// RoundTrip implements http.RoundTripper.
 func (t secureTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Scheme != "https" {
 		return nil, fmt.Errorf("%s is not https", r.URL.Redacted())
@@ -148,8 +147,8 @@ func (t secureTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// keysTransport asks for the same URL at most once within keysFresh: every token with a key that is not known
-// has the library ask again.
+// keysTransport reads a URL at most once within keysFresh: the library reads the keys again for every token
+// with an unknown key.
 type keysTransport struct {
 	base  http.RoundTripper
 	clock clock.PassiveClock
@@ -162,7 +161,7 @@ type keysTransport struct {
 	err  error
 }
 
-// RoundTrip is http.RoundTripper's.
+// RoundTrip implements http.RoundTripper.
 func (t *keysTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

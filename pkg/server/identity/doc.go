@@ -1,25 +1,23 @@
-// Package identity answers one question: who is calling?
+// Package identity authenticates requests.
 //
 //	Authorization: Bearer <token> ─┬─ its issuer is configured ──▶ OpenID Connect (keys of the issuer)
 //	                               └─ any other ──────────────────▶ TokenReview (the cluster's API server)
-//	X-User, X-Groups ── the connection has a proxy's certificate ─▶ the proxy's word
+//	X-User, X-Groups ── the connection has a proxy's certificate ─▶ the values of the headers
 //
 // Invariants:
-//   - One request says once who is calling. Two headers, or two ways at the same time, are rejected; so are
-//     X-User and X-Groups from anybody but a proxy. Nothing is ignored, for whoever sent it believes that it
-//     counts.
-//   - Names and groups of an issuer begin with the prefix that is configured for it, so no issuer can name a
-//     user of another, nor one whose name begins with "system:". No proxy can either. Only a TokenReview
-//     gives such names; package access decides which of them may act.
-//   - A token is accepted with an audience of this server's alone. Kubernetes' own tokens are not.
-//   - Only signatures by asymmetric keys count, with the algorithms that the issuer's discovery document
-//     names.
-//   - An ID token that an issuer gives for a code counts for a login alone: its audience is the client's, and
-//     its nonce that of the login.
-//   - No token is ever in a log line, an error or an answer, nor in memory beyond its request: caches are
-//     keyed by its SHA-256.
-//   - Memory and questions to others are bounded: a rejected token costs its sender's address an allowance,
-//     and an issuer is asked for its keys at most once a second, whatever arrives.
+//   - A request has one set of credentials. Two headers or two methods are rejected, and so are X-User and
+//     X-Groups without a proxy's certificate: a client must not believe that ignored credentials count.
+//   - Names and groups of an issuer begin with its configured prefix, so an issuer cannot name users of
+//     another, or users whose name begins with "system:". Neither can a proxy. Only a TokenReview returns
+//     such names; package access decides which of them can act.
+//   - A token must have an audience of this server. Kubernetes' own tokens are rejected.
+//   - Signatures must use asymmetric algorithms that the issuer's discovery document names.
+//   - An ID token that an issuer returns for a code is valid only for that login: its audience is the client,
+//     and its nonce that of the login.
+//   - No log line, error or response contains a token, and none stays in memory after its request: caches use
+//     its SHA-256 as key.
+//   - Memory and requests to others are bounded: a rejected token uses up an allowance of its sender's
+//     address, and an issuer's keys are read at most once a second.
 //
 // It needs one permission: create tokenreviews.authentication.k8s.io, which deploy/server/rbac.yaml grants.
 package identity

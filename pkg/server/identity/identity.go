@@ -10,7 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 )
 
-// Source is the way in which a caller has proven who it is.
+// Source is the method of authentication.
 type Source string
 
 // Sources.
@@ -18,33 +18,33 @@ const (
 	SourceOIDC        Source = "oidc"
 	SourceTokenReview Source = "token_review"
 	SourceProxy       Source = "proxy"
-	// SourceLink is a link that the server has printed when it started.
+	// SourceLink is the one-time link that the server writes when it starts.
 	SourceLink Source = "link"
 )
 
-// Identity is who is calling. It is never changed.
+// Identity is an authenticated caller. It is immutable.
 type Identity struct {
-	// Name of the user. That of an issuer's user has the issuer's prefix.
+	// Name of the user, with the prefix of its issuer.
 	Name string
-	// UID of the user, where a TokenReview gave one.
+	// UID of the user, from a TokenReview.
 	UID string
-	// Groups of the user, sorted, each once. Those of an issuer have the issuer's prefix.
+	// Groups of the user, sorted and unique, with the prefix of the issuer.
 	Groups []string
-	// Extra is what else a TokenReview said of the user.
+	// Extra attributes of the user, from a TokenReview.
 	Extra  map[string][]string
 	Source Source
-	// Cluster whose API server named the user by TokenReview: in other clusters the same name may be somebody
-	// else's. It is empty for other sources, whose names mean the same in every cluster.
+	// Cluster whose TokenReview named the user: the same name can be another user in another cluster. Empty
+	// for sources whose names mean the same in every cluster.
 	Cluster string
 }
 
-// Key is the same for two identities exactly when everything in them is. It is 64 characters long.
+// Key returns 64 characters that are equal exactly for equal identities.
 func (i Identity) Key() string {
 	i.Groups = slices.Clone(i.Groups)
 	slices.Sort(i.Groups)
-	data, err := json.Marshal(i) // with the keys of Extra in order
+	data, err := json.Marshal(i) // sorts the keys of Extra
 	if err != nil {
-		panic(err) // strings, and maps of them, always have a JSON form
+		panic(err) // strings and maps of strings always encode
 	}
 	return digest(data)
 }
@@ -54,8 +54,7 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// ServiceAccount returns the namespace and name of a service account, and whether the identity is one that a
-// TokenReview has named.
+// ServiceAccount returns the namespace and name of a service account that a TokenReview has named.
 func (i Identity) ServiceAccount() (namespace, name string, is bool) {
 	if i.Source != SourceTokenReview {
 		return "", "", false
@@ -66,12 +65,12 @@ func (i Identity) ServiceAccount() (namespace, name string, is bool) {
 
 type contextKey struct{}
 
-// NewContext returns a context that carries the identity of its request's caller.
+// NewContext returns a context with the identity of the caller.
 func NewContext(ctx context.Context, i Identity) context.Context {
 	return context.WithValue(ctx, contextKey{}, i)
 }
 
-// FromContext returns the identity of the request's caller, and whether the request was authenticated.
+// FromContext returns the identity of the caller, and whether the request was authenticated.
 func FromContext(ctx context.Context) (Identity, bool) {
 	i, ok := ctx.Value(contextKey{}).(Identity)
 	return i, ok

@@ -18,14 +18,14 @@ import (
 type issuer struct {
 	Issuer
 	clock clock.Clock
-	// verifier is nil until the discovery document was read.
+	// verifier is nil until the discovery document has been read.
 	verifier atomic.Pointer[oidc.IDTokenVerifier]
-	// endpoints are nil until then, and where nobody can log in.
+	// endpoints are nil until then, and if the issuer has no login.
 	endpoints atomic.Pointer[Endpoints]
 }
 
-// follow reads the discovery document until it is there, and then anew from time to time, until the context
-// ends. Where it cannot be read again, what was read before holds.
+// follow reads the discovery document, and reads it again from time to time until the context ends. If a
+// later read fails, the previous document stays in use.
 func (i *issuer) follow(ctx context.Context, log logr.Logger) {
 	for delay := firstRetry; ; {
 		next := rediscoverAfter
@@ -42,7 +42,7 @@ func (i *issuer) follow(ctx context.Context, log logr.Logger) {
 	}
 }
 
-// passes waits for a time, and reports whether that passed before the context ended.
+// passes waits for d. It returns false if the context ends first.
 func passes(ctx context.Context, c clock.Clock, d time.Duration) bool {
 	timer := c.NewTimer(d)
 	defer timer.Stop()
@@ -54,7 +54,7 @@ func passes(ctx context.Context, c clock.Clock, d time.Duration) bool {
 	}
 }
 
-// verify a token that names this issuer, and return its end.
+// verify checks a token that names this issuer. It returns its user and expiry.
 func (i *issuer) verify(ctx context.Context, raw string) (Identity, time.Time, *Error) {
 	remedy := fmt.Sprintf("get a new token from %s for the audience %s", i.URL,
 		strings.Join(i.Audiences, " or "))
@@ -66,7 +66,7 @@ func (i *issuer) verify(ctx context.Context, raw string) (Identity, time.Time, *
 	return id, token.Expiry, err
 }
 
-// check the signature and the times of a token, and that it is for one of the audiences.
+// check checks the signature, the times and the audience of a token.
 func (i *issuer) check(
 	ctx context.Context, raw string, audiences []string, remedy string,
 ) (*oidc.IDToken, *Error) {
@@ -78,7 +78,7 @@ func (i *issuer) check(
 	token, err := verifier.Verify(context.WithValue(ctx, keysSilent{}, &silent), raw)
 	switch {
 	case silent:
-		return nil, unavailable("send the request again later", "the issuer %s does not tell its keys",
+		return nil, unavailable("send the request again later", "the issuer %s does not return its keys",
 			i.URL)
 	case err != nil:
 		return nil, rejection(err, remedy)
@@ -88,7 +88,7 @@ func (i *issuer) check(
 	return token, nil
 }
 
-// user of a token that was checked.
+// user returns the user of a token that was checked.
 func (i *issuer) user(token *oidc.IDToken) (Identity, *Error) {
 	id, problem := i.identity(token)
 	if problem != "" {
@@ -98,10 +98,11 @@ func (i *issuer) user(token *oidc.IDToken) (Identity, *Error) {
 }
 
 func (i *issuer) notDiscovered() *Error {
-	return unavailable("send the request again later", "the issuer %s has not answered this server yet", i.URL)
+	return unavailable("send the request again later", "the issuer %s has not responded to this server yet",
+		i.URL)
 }
 
-// rejection tells the caller in our own words: the library's errors have parts of the token.
+// rejection returns an error without the library's text, which contains parts of the token.
 func rejection(err error, remedy string) *Error {
 	if expired := (*oidc.TokenExpiredError)(nil); errors.As(err, &expired) {
 		return rejected(remedy, "the token expired at %s", expired.Expiry.UTC().Format(time.RFC3339))
@@ -113,16 +114,16 @@ func rejection(err error, remedy string) *Error {
 		"the algorithms that the issuer uses")
 }
 
-// keysSilent is the key of the context's value in which keySet says that the issuer did not tell its keys.
+// keysSilent is the context key under which keySet records that it could not read the issuer's keys.
 type keysSilent struct{}
 
-// keySet tells a signature that is wrong from keys that could not be read.
+// keySet distinguishes a wrong signature from keys that could not be read.
 type keySet struct{ *oidc.RemoteKeySet }
 
-// VerifySignature is called by the verifier alone, which has checked the algorithm before.
+// VerifySignature verifies a signature. The verifier has checked the algorithm before.
 func (k keySet) VerifySignature(ctx context.Context, jwt string) ([]byte, error) {
 	payload, err := k.RemoteKeySet.VerifySignature(ctx, jwt)
-	if err != nil && strings.HasPrefix(err.Error(), "fetching keys") { // the library has no value for it
+	if err != nil && strings.HasPrefix(err.Error(), "fetching keys") { // the library exports no error for it
 		if silent, ok := ctx.Value(keysSilent{}).(*bool); ok {
 			*silent = true
 		}

@@ -229,11 +229,11 @@ func (f *fixture) bearer(token string) (Identity, error) {
 	id, err := f.Authenticate(r)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	said := slices.Clone(f.log)
+	texts := slices.Clone(f.log)
 	if err != nil {
-		said = append(said, err.Error())
+		texts = append(texts, err.Error())
 	}
-	for _, text := range said {
+	for _, text := range texts {
 		for part := range strings.SplitSeq(token, ".") {
 			if len(part) > 20 && strings.Contains(text, part) {
 				f.t.Errorf("a token is in %q", text)

@@ -49,17 +49,18 @@ func TestIssuersTokens(t *testing.T) {
 	}{
 		"RS256": {reason: "every asymmetric algorithm of the document counts", key: rs, algorithm: jose.RS256,
 			want: jane},
-		"ES256": {reason: "likewise", key: es, algorithm: jose.ES256, want: jane},
-		"EdDSA": {reason: "likewise", key: ed, algorithm: jose.EdDSA, want: jane},
+		"ES256": {reason: "an asymmetric algorithm", key: es, algorithm: jose.ES256, want: jane},
+		"EdDSA": {reason: "an asymmetric algorithm", key: ed, algorithm: jose.EdDSA, want: jane},
 		"HS256 with the public key": {reason: "a shared secret that everybody knows", key: public,
 			algorithm: jose.HS256, says: "not signed by the issuer"},
 		"PS256": {reason: "the document does not name it", key: rs.Key, algorithm: jose.PS256,
 			says: "not signed by the issuer"},
 		"a stranger's key": {reason: "of the same name", key: stranger, algorithm: jose.ES256,
 			says: "not signed by the issuer"},
-		"another audience": {reason: "a token for somebody else", claims: map[string]any{"aud": "vault"},
+		"another audience": {reason: "a token for another service", claims: map[string]any{"aud": "vault"},
 			says: "not for this server"},
-		"no audience": {reason: "likewise", claims: map[string]any{"aud": nil}, says: "not for this server"},
+		"no audience": {reason: "a token for no service", claims: map[string]any{"aud": nil},
+			says: "not for this server"},
 		"several audiences": {reason: "one of them is ours", claims: map[string]any{"aud": []string{"x", audience}},
 			want: jane},
 		"expired": {reason: "its time is over", claims: map[string]any{"exp": now.Add(-time.Second).Unix()},
@@ -69,8 +70,8 @@ func TestIssuersTokens(t *testing.T) {
 			says: "not valid yet"},
 		"a required claim": {reason: "another tenant of the issuer", claims: map[string]any{"tenant": "theirs"},
 			says: `claim tenant is not "ours"`},
-		"no name":      {reason: "nobody", claims: map[string]any{"sub": nil}, says: "no claim sub"},
-		"an empty one": {reason: "nobody", claims: map[string]any{"sub": ""}, says: "no claim sub"},
+		"no name":      {reason: "no user", claims: map[string]any{"sub": nil}, says: "no string claim sub"},
+		"an empty one": {reason: "no user", claims: map[string]any{"sub": ""}, says: "no string claim sub"},
 		"a number":     {reason: "not a name", claims: map[string]any{"sub": 7}, says: "malformed"},
 		"a space at its end": {reason: "headers lose it: it would be jane",
 			claims: map[string]any{"sub": "jane "}, says: "ends with a space"},
@@ -85,9 +86,9 @@ func TestIssuersTokens(t *testing.T) {
 			want: Identity{Name: "corp:jane", Groups: []string{"corp:a"}, Source: SourceOIDC}},
 		"no groups": {reason: "many have none", claims: map[string]any{"groups": nil}, want: alone},
 		"odd groups": {reason: "not a list", claims: map[string]any{"groups": map[string]int{}},
-			says: "neither a text"},
+			says: "neither a string"},
 		"odder ones": {reason: "not texts", claims: map[string]any{"groups": []any{"a", nil}},
-			says: "neither a text"},
+			says: "neither a string"},
 		"empty group": {reason: "the prefix alone is no group", claims: map[string]any{"groups": []string{""}},
 			says: "without a name"},
 		"too many groups": {reason: "each is a header", claims: map[string]any{"groups": many},
@@ -112,7 +113,7 @@ func TestIssuersTokens(t *testing.T) {
 	}
 }
 
-// TestEmailMustBeVerified: an address that anybody may give himself names nobody.
+// TestEmailMustBeVerified: an unverified address, which users can choose, does not name a user.
 func TestEmailMustBeVerified(t *testing.T) {
 	issuer := newFakeIssuer(t)
 	key := issuer.key("es", jose.ES256)
@@ -150,8 +151,8 @@ func TestTwoIssuers(t *testing.T) {
 	}
 }
 
-// TestKeysRotate: a token of a new key is accepted as soon as it is published, and whoever sends tokens of
-// keys that are not cannot have the issuer asked more than once a second.
+// TestKeysRotate: a token of a new key is accepted as soon as it is published, and a client that sends tokens
+// of keys that are not cannot have the issuer asked more than once a second.
 func TestKeysRotate(t *testing.T) {
 	issuer := newFakeIssuer(t)
 	first := issuer.key("1", jose.ES256)
@@ -227,9 +228,9 @@ func TestDocumentsThatAreNotUsed(t *testing.T) {
 		says   string
 	}{
 		"of another issuer": {func(i *fakeIssuer, _ *Issuer) { i.issuer = "https://other.example.com" },
-			`it is of the issuer "https://other.example.com"`},
+			`issuer is "https://other.example.com"`},
 		"shared secrets alone": {func(i *fakeIssuer, _ *Issuer) { i.algorithms = []string{"HS256"} },
-			"signs with HS256 alone"},
+			"signs only with HS256"},
 		"another CA": {func(_ *fakeIssuer, c *Issuer) { c.CAFile = "" }, "certificate"},
 		"no CA":      {func(_ *fakeIssuer, c *Issuer) { c.CAFile = "/nowhere/ca.crt" }, "reading the CAs"},
 		"away":       {func(i *fakeIssuer, _ *Issuer) { i.down = true }, "502"},

@@ -173,8 +173,8 @@ func TestCertifiedProvider(t *testing.T) {
 			if id, err := f.bearer(token("jane")); err != nil || id.Name != "corp:jane" {
 				t.Errorf("with the new key: %+v, %v", id, err)
 			}
-			// go-oidc answers whoever waits for new keys, and then puts them in the place of the old ones. It is not
-			// asked by a request, whose token would be remembered.
+			// go-oidc responds to requests that wait for new keys, and then puts them in the place of the old
+			// ones. It is not asked by a request, whose token would be remembered.
 			eventually(t, "the new keys have replaced the old ones", func() bool {
 				_, _, err := f.issuers[provider.Issuer].verify(t.Context(), jane)
 				return err != nil

@@ -2,23 +2,22 @@ package identity
 
 import "time"
 
-// Bounds of what strangers cause.
+// Limits for requests before authentication.
 const (
-	// maxTokenBytes holds tokens with hundreds of groups; headers of more are rarely let through by proxies.
+	// maxTokenBytes fits tokens with hundreds of groups; proxies rarely accept larger headers.
 	maxTokenBytes = 32 << 10
 
-	// An address may send rejectedBurst tokens that are not accepted at once, and one more in each
-	// rejectedInterval.
+	// An address can send rejectedBurst rejected tokens in a burst, and one more in each rejectedInterval.
 	rejectedInterval = time.Second
 	rejectedBurst    = 20
 	maxAddresses     = 10_000
 
-	// A token that was accepted is not looked at again for so long, and not after its end. A token of Kubernetes
-	// ends early when its pod or account is deleted.
+	// How long an accepted token is cached, at most until it expires. A token of Kubernetes becomes invalid
+	// earlier if its pod or account is deleted.
 	acceptedFor       = time.Minute
 	reviewAcceptedFor = 10 * time.Second
 	maxAccepted       = 10_000
-	// What the API server has rejected it is not asked about again for so long.
+	// How long rejections of the API server are cached.
 	reviewRejectedFor = 10 * time.Second
 	maxRejected       = 10_000
 
@@ -27,16 +26,16 @@ const (
 	retryUnavailable = 5 * time.Second
 	retryTooMany     = time.Second
 
-	// What an issuer answers.
+	// Limits for responses of an issuer.
 	maxDocumentBytes = 1 << 20
 	issuerTimeout    = 10 * time.Second
-	// keysFresh is for how long an issuer's keys are not asked for again, whatever tokens arrive.
+	// keysFresh is the minimum time between two reads of an issuer's keys.
 	keysFresh = time.Second
-	// Of an issuer that has not answered yet, the discovery document is asked for after delays that double.
+	// Delay before the discovery document is read again after a failure; it doubles.
 	firstRetry = time.Second
 	lastRetry  = time.Minute
-	// Of any other it is asked for anew, with the CAs, since its algorithms or the place of its keys may change.
+	// The discovery document and the CAs are read again after this time: algorithms and key URLs change.
 	rediscoverAfter = time.Hour
-	// The CAs of the proxies.
+	// The CAs of the proxies are read again after this time.
 	rereadAfter = time.Minute
 )

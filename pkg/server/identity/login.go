@@ -12,32 +12,32 @@ import (
 	"time"
 )
 
-// LoginIssuer is an issuer whose users log in with a browser. Package session speaks with the browser; here
-// is what the issuer has said of itself, and what its ID tokens say.
+// LoginIssuer is an issuer whose users log in with a browser. Package session handles the browser; this
+// package has the issuer's endpoints and verifies its ID tokens.
 type LoginIssuer struct{ issuer *issuer }
 
-// LoginIssuers are those whose users log in with a browser, in the order of the configuration.
+// LoginIssuers returns the issuers with login, in the order of the configuration.
 func (a *Authentication) LoginIssuers() []*LoginIssuer { return a.logins }
 
 // URL of the issuer.
 func (l *LoginIssuer) URL() string { return l.issuer.URL }
 
-// Login is what the configuration says of it.
+// Login returns the configuration of the login.
 func (l *LoginIssuer) Login() Login { return l.issuer.Login }
 
-// Endpoints of an issuer, as its discovery document names them.
+// Endpoints of an issuer, from its discovery document.
 type Endpoints struct {
-	// Authorization is where the browser is sent, and Token where the server sends the code.
+	// Authorization is the URL for the browser, and Token the URL to which the server sends the code.
 	Authorization, Token string
-	// SecretInForm: the token endpoint wants the client's secret in the form, and not in a header.
+	// SecretInForm: the token endpoint expects the client's secret in the form, not in a header.
 	SecretInForm bool
-	// NamesIssuer: what the authorization endpoint answers has the parameter iss (RFC 9207).
+	// NamesIssuer: responses of the authorization endpoint have the parameter iss (RFC 9207).
 	NamesIssuer bool
-	// Client asks the token endpoint, by TLS with the issuer's CAs alone, and follows no redirect.
+	// Client of the token endpoint. It trusts only the issuer's CAs, and follows no redirects.
 	Client *http.Client
 }
 
-// Endpoints of the issuer. The error is an *Error: its discovery document could not be read yet.
+// Endpoints returns the endpoints. The error is an *Error: the discovery document has not been read yet.
 func (l *LoginIssuer) Endpoints() (*Endpoints, error) {
 	if found := l.issuer.endpoints.Load(); found != nil {
 		return found, nil
@@ -45,20 +45,20 @@ func (l *LoginIssuer) Endpoints() (*Endpoints, error) {
 	return nil, l.issuer.notDiscovered()
 }
 
-// endpoints of an issuer that a client can log in at.
+// endpoints returns the endpoints of an issuer that supports login.
 func (d *discoveryDocument) endpoints(transport http.RoundTripper) (*Endpoints, error) {
 	for _, endpoint := range []struct{ name, url string }{
 		{"authorization_endpoint", d.AuthURL}, {"token_endpoint", d.TokenURL},
 	} {
 		if u, err := url.Parse(endpoint.url); err != nil || u.Scheme != "https" || u.Host == "" {
-			return nil, fmt.Errorf("%s is not an https URL: nobody can log in", endpoint.name)
+			return nil, fmt.Errorf("%s is not an https URL: login is not possible", endpoint.name)
 		}
 	}
 	e := &Endpoints{
 		Authorization: d.AuthURL, Token: d.TokenURL, NamesIssuer: d.NamesIssuer,
 		Client: &http.Client{
 			Transport: transport, Timeout: issuerTimeout,
-			// The code and the client's secret are for nobody else.
+			// The code and the client's secret are only for this endpoint.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}
@@ -68,22 +68,23 @@ func (d *discoveryDocument) endpoints(transport http.RoundTripper) (*Endpoints, 
 	case slices.Contains(methods, post), slices.Contains(methods, "none"):
 		e.SecretInForm = true
 	default:
-		return nil, errors.New("the token endpoint takes neither " + basic + " nor " + post + ": nobody can log in")
+		return nil, errors.New("the token endpoint accepts neither " + basic + " nor " + post + ": login " +
+			"is not possible")
 	}
 	return e, nil
 }
 
-// Verified is an identity, with what one must know of the proof to believe it for longer.
+// Verified is an identity and how long it can be trusted.
 type Verified struct {
 	Identity
-	// Ends is when the proof does; zero where it does not say.
+	// Ends is when the credential expires; zero if it has no expiry.
 	Ends time.Time
-	// Origin stands for what the configuration says of whoever vouches for the identity. One that is not among
-	// Origins any more is not to be believed.
+	// Origin stands for the configuration that the identity depends on. The identity is invalid once Origins
+	// does not return it any more.
 	Origin string
 }
 
-// Verify an ID token that the issuer has given for a code. The error is an *Error.
+// Verify verifies an ID token that the issuer returned for a code. The error is an *Error.
 func (l *LoginIssuer) Verify(ctx context.Context, raw, nonce string) (Verified, error) {
 	const remedy = "log in again"
 	clientID := l.issuer.Login.ClientID
@@ -95,11 +96,11 @@ func (l *LoginIssuer) Verify(ctx context.Context, raw, nonce string) (Verified, 
 	if err := token.Claims(&c); err != nil {
 		return Verified{}, rejected(remedy, "the token's claims cannot be read")
 	}
-	// OpenID Connect Core 1.0, section 3.1.3.7: a token for several must say which of them has asked for it.
+	// OpenID Connect Core 1.0, section 3.1.3.7: with several audiences, azp names the client.
 	party, there := c.text("azp")
 	switch {
 	case subtle.ConstantTimeCompare([]byte(token.Nonce), []byte(nonce)) != 1 || nonce == "":
-		return Verified{}, rejected(remedy, "the token is not of this login")
+		return Verified{}, rejected(remedy, "the token belongs to another login")
 	case there && party != clientID, !there && len(token.Audience) > 1:
 		return Verified{}, rejected(remedy, "the token was issued for another client")
 	}
@@ -110,11 +111,11 @@ func (l *LoginIssuer) Verify(ctx context.Context, raw, nonce string) (Verified, 
 	return Verified{Identity: id, Ends: token.Expiry, Origin: l.issuer.origin()}, nil
 }
 
-// VerifyToken says whose a token is that came from an address by another way than the header Authorization,
-// where it would count too, and what it proves. The error is an *Error.
+// VerifyToken returns the user of a token that an address has sent outside of the Authorization header. The
+// error is an *Error.
 func (a *Authentication) VerifyToken(ctx context.Context, token, from string) (Verified, error) {
 	if _, err := bearerToken([]string{"Bearer " + token}); err != nil {
-		return Verified{}, rejected("send a token, and nothing else", "this is no token")
+		return Verified{}, rejected("send only a token", "the text is not a token")
 	}
 	id, source, err := a.tokens.identity(ctx, token, from)
 	if err != nil {
@@ -127,7 +128,7 @@ func (a *Authentication) VerifyToken(ctx context.Context, token, from string) (V
 	return v, nil
 }
 
-// ReviewAudience is the audience of Kubernetes' tokens for this server; empty where they are not accepted.
+// ReviewAudience returns the audience of Kubernetes' tokens for this server; empty if they are not accepted.
 func (a *Authentication) ReviewAudience() string {
 	if a.tokens.reviewer == nil {
 		return ""
@@ -135,7 +136,7 @@ func (a *Authentication) ReviewAudience() string {
 	return a.tokens.reviewer.audiences[0]
 }
 
-// Origins of the identities that can be verified now.
+// Origins returns the origins of the identities that can be verified now.
 func (a *Authentication) Origins() []string {
 	var all []string
 	for _, i := range a.issuers {
@@ -148,7 +149,7 @@ func (a *Authentication) Origins() []string {
 	return all
 }
 
-// origin changes with everything that makes other users of the same tokens.
+// origin changes with every setting that changes the users of the same tokens.
 func (i *issuer) origin() string {
 	return originOf(SourceOIDC, i.URL, i.Prefix, i.usernameClaim(), i.groupsClaim(), i.RequiredClaims)
 }
@@ -158,15 +159,15 @@ func reviewOrigin(cluster string, audiences []string) string {
 }
 
 func originOf(source Source, parts ...any) string {
-	data, err := json.Marshal(parts) // with the keys of maps in order
+	data, err := json.Marshal(parts) // sorts the keys of maps
 	if err != nil {
-		panic(err) // texts, and lists and maps of them, always have a JSON form
+		panic(err) // strings, lists and maps of strings always encode
 	}
 	return string(source) + "/" + digest(data)
 }
 
-// FromLink is the identity of whoever opens a link that the server has printed, and its Origin. The error
-// says what is wrong with the names: none may begin with "system:".
+// FromLink returns the identity of the user of the one-time link, and its Origin. The error is what is wrong
+// with the names: none may begin with "system:".
 func FromLink(user string, groups []string) (Verified, error) {
 	problem := givenProblem(user)
 	if problem != "" {

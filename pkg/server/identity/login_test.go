@@ -48,12 +48,12 @@ func TestIDTokens(t *testing.T) {
 		"for several":            {map[string]any{"aud": []string{"x", "board"}}, key, "for another client"},
 		"asked for by another":   {map[string]any{"azp": "x"}, key, "for another client"},
 		"for the API":            {map[string]any{"aud": audience}, key, "not for this server"},
-		"of another login":       {map[string]any{"nonce": "another"}, key, "not of this login"},
-		"of no login":            {map[string]any{"nonce": nil}, key, "not of this login"},
+		"of another login":       {map[string]any{"nonce": "another"}, key, "belongs to another login"},
+		"of no login":            {map[string]any{"nonce": nil}, key, "belongs to another login"},
 		"over":                   {map[string]any{"exp": f.clock.Now().Add(-time.Second).Unix()}, key, "expired"},
 		"of another issuer":      {map[string]any{"iss": two.url}, other, "malformed"},
 		"by another issuer's":    {nil, other, "malformed"},
-		"of a name it must have": {map[string]any{"sub": nil}, key, "no claim sub"},
+		"of a name it must have": {map[string]any{"sub": nil}, key, "no string claim sub"},
 	} {
 		raw := sign(t, tc.key, jose.ES256, claims(tc.claims))
 		v, err := all[0].Verify(t.Context(), raw, nonce)
@@ -88,7 +88,7 @@ func TestEndpoints(t *testing.T) {
 		says string
 		want Endpoints
 	}{
-		"nothing said": {nil, "", Endpoints{}},
+		"no methods": {nil, "", Endpoints{}},
 		"all of it": {map[string]any{
 			"token_endpoint_auth_methods_supported":          []string{"client_secret_post"},
 			"authorization_response_iss_parameter_supported": true,
@@ -97,7 +97,7 @@ func TestEndpoints(t *testing.T) {
 			"token_endpoint_auth_methods_supported": []string{"client_secret_post", "client_secret_basic"},
 		}, "", Endpoints{}},
 		"none of them": {map[string]any{"token_endpoint_auth_methods_supported": []string{"private_key_jwt"}},
-			"nobody can log in", Endpoints{}},
+			"login is not possible", Endpoints{}},
 		"plain HTTP": {map[string]any{"token_endpoint": "http://a.example.com"}, "token_endpoint is not",
 			Endpoints{}},
 		"nowhere to log in at": {map[string]any{"authorization_endpoint": nil}, "authorization_endpoint is not",
@@ -214,14 +214,14 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-func TestLinksOfNobodyReserved(t *testing.T) {
+func TestReservedNamesInLinks(t *testing.T) {
 	v, err := FromLink("demo", []string{"b", "a", "a"})
 	want := Identity{Name: "demo", Groups: []string{"a", "b"}, Source: SourceLink}
 	if diff := cmp.Diff(want, v.Identity); diff != "" || err != nil || v.Origin == "" {
 		t.Errorf("%v, %q\n%s", err, v.Origin, diff)
 	}
 	for name, user := range map[string][]string{
-		"a reserved name": {"system:admin"}, "a reserved group": {"demo", "system:masters"}, "nobody": {""},
+		"a reserved name": {"system:admin"}, "a reserved group": {"demo", "system:masters"}, "no name": {""},
 		"a group of no name": {"demo", ""}, "a line": {"a\nb"},
 	} {
 		if _, err := FromLink(user[0], user[1:]); err == nil {

@@ -6,10 +6,10 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/metric"
 )
 
-// sourceNone labels requests that do not say in which way they are authenticated.
+// sourceNone labels requests without credentials.
 const sourceNone Source = "none"
 
-// MetricDescriptions of the package, in the order of reading.
+// MetricDescriptions returns the metrics of the package.
 func MetricDescriptions() []metric.Description {
 	return []metric.Description{{
 		Name: "trainingjob_server_authentications_total", Type: metric.Counter,
@@ -18,7 +18,7 @@ func MetricDescriptions() []metric.Description {
 	}}
 }
 
-// resultOf an authentication, for the metrics.
+// resultOf returns the label of an authentication's result.
 func resultOf(err error) string {
 	switch {
 	case err == nil:

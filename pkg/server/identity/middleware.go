@@ -7,18 +7,18 @@ import (
 	"strconv"
 )
 
-// Authenticator says who is calling. Its error is an *Error.
+// Authenticator returns the caller of a request. Its error is an *Error.
 type Authenticator interface {
 	Authenticate(*http.Request) (Identity, error)
 }
 
-// WriteProblem answers a request with problem+json. field is empty where no field of the body is to blame.
+// WriteProblem writes a response of problem+json. Field is empty if no field of the body is wrong.
 type WriteProblem func(w http.ResponseWriter, r *http.Request, status int, detail, field, remedy string)
 
-// realm of the challenges.
+// realm of the WWW-Authenticate challenges.
 const realm = "trainingjob-server"
 
-// Middleware passes on requests whose caller is known, with the Identity in their context, and answers all
+// Middleware handles requests with a known caller, whose Identity it adds to the context. It rejects all
 // others.
 func Middleware(a Authenticator, write WriteProblem) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
@@ -33,17 +33,18 @@ func Middleware(a Authenticator, write WriteProblem) func(http.Handler) http.Han
 	}
 }
 
-// Refuse a request for the error of an Authenticator.
+// Refuse responds to a request with the error of an Authenticator.
 func Refuse(w http.ResponseWriter, r *http.Request, err error, write WriteProblem) {
 	known := &Error{}
 	if !errors.As(err, &known) {
-		known = unavailable("tell an admin: the server's log has more", "the server cannot say who is calling")
+		known = unavailable("report this to an admin: the server's log has the cause",
+			"the server cannot authenticate the caller")
 	}
 	known.header(w.Header())
 	write(w, r, known.Status(), known.Detail, "", known.Remedy)
 }
 
-// header sets what HTTP has for the error: a challenge as RFC 6750 section 3 has it, and when to try again.
+// header sets the challenge of RFC 6750, section 3, and Retry-After.
 func (e *Error) header(h http.Header) {
 	switch {
 	case errors.Is(e.kind, ErrNone):

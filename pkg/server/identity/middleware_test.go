@@ -15,7 +15,6 @@ import (
 type authenticatorFunc func(*http.Request) (Identity, error)
 
 func (f authenticatorFunc) Authenticate(r *http.Request) (Identity, error) { return f(r) }
-
 func TestMiddleware(t *testing.T) {
 	type answer struct {
 		Status                int
@@ -36,9 +35,13 @@ func TestMiddleware(t *testing.T) {
 		"forged":      {Forged("d", "r"), answer{403, "", "", "d: r"}},
 		"unavailable": {unavailable("r", "d"), answer{503, "", "5", "d: r"}},
 		"something else": {errors.New("secret"), answer{503, "", "5",
-			"the server cannot say who is calling: tell an admin: the server's log has more"}},
+			"the server cannot authenticate the caller: report this to an admin: the server's log has the " +
+				"cause"}},
 	} {
-		a := authenticatorFunc(func(*http.Request) (Identity, error) { return Identity{Name: "jane"}, tc.err })
+		a := authenticatorFunc(func(*http.Request) (Identity, error) {
+			return Identity{Name: "jane"},
+				tc.err
+		})
 		write := func(w http.ResponseWriter, _ *http.Request, status int, detail, _, remedy string) {
 			w.WriteHeader(status)
 			fmt.Fprintf(w, "%s: %s", detail, remedy)

@@ -8,17 +8,17 @@ import (
 	"unicode/utf8"
 )
 
-// reserved begins the names that Kubernetes keeps for itself.
+// reserved is the prefix of names that Kubernetes reserves.
 const reserved = "system:"
 
-// Bounds of what is known of one user.
+// Limits for one user.
 const (
 	maxNameBytes = 512
 	maxGroups    = 1000
 )
 
-// nameProblem returns what is wrong with the name of a user or a group, or an empty text. Names travel in
-// headers to the API server, where spaces at their ends would be lost: "jane " would become jane.
+// nameProblem returns what is wrong with the name of a user or group, or "". API servers receive names in
+// headers, which lose spaces at the ends: "jane " would become jane.
 func nameProblem(name string) string {
 	switch {
 	case name == "":
@@ -35,15 +35,15 @@ func nameProblem(name string) string {
 	return ""
 }
 
-// givenProblem is nameProblem for names that an issuer or a proxy gives.
+// givenProblem is nameProblem for names from an issuer or a proxy.
 func givenProblem(name string) string {
 	if strings.HasPrefix(name, reserved) {
-		return "begins with " + reserved + ", which Kubernetes keeps for itself"
+		return "begins with " + reserved + ", which Kubernetes reserves"
 	}
 	return nameProblem(name)
 }
 
-// groupsProblem returns what is wrong with a user's groups, or an empty text.
+// groupsProblem returns what is wrong with a user's groups, or "".
 func groupsProblem(groups []string, problemOf func(string) string) string {
 	if len(groups) > maxGroups {
 		return fmt.Sprintf("has more than %d groups", maxGroups)
@@ -56,7 +56,7 @@ func groupsProblem(groups []string, problemOf func(string) string) string {
 	return ""
 }
 
-// inOrder returns the groups sorted, each once.
+// inOrder returns the groups sorted and unique.
 func inOrder(groups []string) []string {
 	groups = slices.Clone(groups)
 	slices.Sort(groups)

@@ -13,13 +13,13 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Headers in which a proxy says who is calling.
+// Headers in which a proxy names the caller.
 const (
 	headerUser   = "X-User"
 	headerGroups = "X-Groups"
 )
 
-// proxies are trusted to say who is calling.
+// proxies are trusted to name the caller.
 type proxies struct {
 	Proxies
 	clock clock.Clock
@@ -31,7 +31,7 @@ func newProxies(c Proxies, now clock.Clock) (*proxies, error) {
 	return p, p.read()
 }
 
-// read the CAs.
+// read reads the CAs.
 func (p *proxies) read() error {
 	roots, err := readAuthorities(p.ClientCAFile)
 	if err != nil {
@@ -53,29 +53,29 @@ func readAuthorities(file string) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// follow changes of the CAs until the context ends. A file that cannot be read changes nothing.
+// follow reads the CAs again until the context ends. If a file cannot be read, the previous CAs stay in use.
 func (p *proxies) follow(ctx context.Context, log logr.Logger) {
 	for passes(ctx, p.clock, rereadAfter) {
 		if err := p.read(); err != nil {
-			log.Error(err, "The CAs of the proxies stay as they were")
+			log.Error(err, "The CAs of the proxies cannot be read again")
 		}
 	}
 }
 
-// identity is who is calling, by the word of a proxy. There are no proxies where p is nil.
+// identity returns the caller that a proxy names. There are no proxies if p is nil.
 func (p *proxies) identity(r *http.Request, users, groups []string) (Identity, *Error) {
 	if p == nil || !p.vouches(r) {
-		return Identity{}, rejected(`leave the headers out and send "Authorization: Bearer <token>"`,
-			"the headers %s and %s are taken from proxies alone, which prove by a client certificate who they are",
+		return Identity{}, rejected(`remove the headers and send "Authorization: Bearer <token>"`,
+			"the headers %s and %s are accepted only from proxies with a client certificate",
 			headerUser, headerGroups)
 	}
 	switch {
 	case len(users) != 1:
 		return Identity{}, rejected("have the proxy send one, and remove what its clients send",
-			"the header %s is there %d times", headerUser, len(users))
+			"the request has %d headers %s", len(users), headerUser)
 	case len(groups) > 0 && !p.Groups:
 		return Identity{}, rejected("have the proxy remove it, or ask the server's admin to set "+
-			"identity.proxies.groups", "the header %s is not taken from this proxy", headerGroups)
+			"identity.proxies.groups", "the header %s is not accepted from this proxy", headerGroups)
 	}
 	id := Identity{Name: p.Prefix + users[0], Source: SourceProxy}
 	for _, group := range inOrder(groups) {
@@ -96,9 +96,9 @@ func (p *proxies) identity(r *http.Request, users, groups []string) (Identity, *
 	return id, nil
 }
 
-// vouches reports whether the request came over a connection of one of the proxies. That its other end has
-// the certificate's key TLS has made sure of; who has signed it is looked at here, at each request, so that a
-// certificate that has expired meanwhile, or a CA that was removed, ends it.
+// vouches reports whether a proxy sent the request. TLS has verified that the client has the certificate's
+// key; the signer is verified here for each request, so that expired certificates and removed CAs stop
+// working.
 func (p *proxies) vouches(r *http.Request) bool {
 	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
 		return false

@@ -92,32 +92,36 @@ func TestProxies(t *testing.T) {
 			Identity{Name: "sso:jane", Groups: []string{"sso:a", "sso:b"}, Source: SourceProxy}, ""},
 		"groups": {"as configured", grouped, &good, http.Header{headerUser: {"jane"}, headerGroups: {"cn=a,dc=b"}},
 			Identity{Name: "jane", Groups: []string{"cn=a,dc=b"}, Source: SourceProxy}, ""},
-		"groups that nobody asked for": {"its client may have sent them", named, &good,
-			http.Header{headerUser: {"jane"}, headerGroups: {"admins"}}, Identity{}, "X-Groups is not taken"},
-		"no certificate": {"anybody can write a header", named, nil, jane, Identity{}, "from proxies alone"},
-		"another CA": {"anybody can sign", named, with(theirs.issue(t, nil)), jane, Identity{},
-			"from proxies alone"},
+		"groups that are not configured": {"the proxy's client can have sent them", named, &good,
+			http.Header{headerUser: {"jane"}, headerGroups: {"admins"}}, Identity{},
+			"X-Groups is not accepted"},
+		"no certificate": {"any client can write a header", named, nil, jane, Identity{},
+			"only from proxies"},
+		"another CA": {"another CA can sign any name", named, with(theirs.issue(t, nil)), jane, Identity{},
+			"only from proxies"},
 		"another name": {"the CA signs others too", named, with(ours.issue(t, func(c *x509.Certificate) {
 			c.Subject.CommonName = "printer"
-		})), jane, Identity{}, "from proxies alone"},
+		})), jane, Identity{}, "only from proxies"},
 		"expired": {"it may be stolen", named, with(ours.issue(t, func(c *x509.Certificate) {
 			c.NotAfter = time.Now().Add(-time.Minute)
-		})), jane, Identity{}, "from proxies alone"},
+		})), jane, Identity{}, "only from proxies"},
 		"a server's": {"it proves no client", named, with(ours.issue(t, func(c *x509.Certificate) {
 			c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
-		})), jane, Identity{}, "from proxies alone"},
+		})), jane, Identity{}, "only from proxies"},
 		"two users": {"one of them is the client's", named, &good, http.Header{headerUser: {"jane", "root"}},
-			Identity{}, "there 2 times"},
-		"an empty one": {"nobody", named, &good, http.Header{headerUser: {""}}, Identity{}, "is empty"},
-		"groups alone": {"nobody", grouped, &good, http.Header{headerGroups: {"a"}}, Identity{}, "there 0 times"},
+			Identity{}, "2 headers"},
+		"an empty one": {"no user", named, &good, http.Header{headerUser: {""}}, Identity{}, "is empty"},
+		"groups alone": {"no user", grouped, &good, http.Header{headerGroups: {"a"}}, Identity{},
+			"0 headers"},
 		"system": {"Kubernetes' own", named, &good, http.Header{headerUser: {"system:admin"}}, Identity{},
 			"begins with system:"},
 		"masters": {"Kubernetes' own", grouped, &good,
 			http.Header{headerUser: {"jane"}, headerGroups: {"system:masters"}}, Identity{}, "begins with system:"},
 		"a token too": {"who is it?", named, &good,
-			http.Header{headerUser: {"jane"}, "Authorization": {"Bearer x"}}, Identity{}, "both say who"},
-		"nothing": {"the certificate is nobody's name", named, &good, nil,
-			Identity{}, "does not say who is calling"},
+			http.Header{headerUser: {"jane"}, "Authorization": {"Bearer x"}}, Identity{},
+			"both have credentials"},
+		"nothing": {"the certificate names no user", named, &good, nil,
+			Identity{}, "has no credentials"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.proxies.ClientCAFile = file

@@ -13,7 +13,7 @@ import (
 	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 )
 
-// tokenReviewer asks the API server of one cluster whose a token is.
+// tokenReviewer verifies tokens with the API server of one cluster.
 type tokenReviewer struct {
 	reviews   authenticationclient.TokenReviewInterface
 	cluster   string
@@ -30,15 +30,15 @@ func newTokenReviewer(
 	}
 }
 
-// reviewed is what a review has found.
+// reviewed is the result of a review.
 type reviewed struct {
 	id       Identity
 	answered bool
 	err      *Error
 }
 
-// review asks the API server; answered is false where it did not say. Concurrent requests with the same token
-// share one review, which goes on when the first of them hangs up.
+// review verifies a token with the API server; answered is false if that fails. Concurrent requests with the
+// same token share one review, which continues if the first of them is canceled.
 func (t *tokenReviewer) review(
 	ctx context.Context, token string, key [sha256.Size]byte,
 ) (id Identity, answered bool, err *Error) {
@@ -58,7 +58,7 @@ func (t *tokenReviewer) review(
 
 func (t *tokenReviewer) ask(ctx context.Context, token string) reviewed {
 	silent := reviewed{err: unavailable("send the request again",
-		"the API server of cluster %s does not say whose the token is", t.cluster)}
+		"the API server of cluster %s does not review the token", t.cluster)}
 	select {
 	case t.slots <- struct{}{}:
 		defer func() { <-t.slots }()
@@ -70,25 +70,25 @@ func (t *tokenReviewer) ask(ctx context.Context, token string) reviewed {
 	}, metav1.CreateOptions{})
 	switch {
 	case apierrors.IsForbidden(err):
-		silent.err.Detail = "the server may not ask whose a token is: it lacks the right to create tokenreviews"
+		silent.err.Detail = "the server lacks the right to create tokenreviews"
 		silent.err.Remedy = "ask an admin to apply deploy/server/rbac.yaml"
 		return silent
 	case err != nil:
-		return silent // the error is not told: it may repeat what was sent
+		return silent // without the error, which can contain the token
 	}
 	id, problem := t.read(&review.Status)
 	return reviewed{id: id, answered: true, err: problem}
 }
 
-// read a review's status. An authenticator that does not support audiences returns none: it has not checked
-// ours, so the token is rejected.
+// read returns the result of a review. An authenticator that does not support audiences returns none and has
+// not checked ours, so the token is rejected.
 func (t *tokenReviewer) read(s *authenticationv1.TokenReviewStatus) (Identity, *Error) {
 	remedy := "send a token of the cluster with the audience " + strings.Join(t.audiences, " or ") +
 		", such as that of kubectl create token <service account> --audience " + t.audiences[0]
 	ours := func(audience string) bool { return slices.Contains(t.audiences, audience) }
 	switch {
 	case !s.Authenticated:
-		return Identity{}, rejected(remedy, "no issuer that is known here has issued the token for this server, "+
+		return Identity{}, rejected(remedy, "no configured issuer has issued the token for this server, "+
 			"or it has expired")
 	case !slices.ContainsFunc(s.Audiences, ours):
 		return Identity{}, rejected(remedy, "the token is not for this server")

@@ -14,18 +14,18 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/allowance"
 )
 
-// verdict on a token: whose it is, or why it is rejected.
+// verdict on a token: its user, or why it is rejected.
 type verdict struct {
 	id       Identity
 	source   Source
 	rejected *Error
 }
 
-// tokens says whose a bearer token is, and remembers it for a while by the token's SHA-256.
+// tokens verifies bearer tokens, and caches the results by the token's SHA-256.
 type tokens struct {
 	clock     clock.Clock
 	issuers   map[string]*issuer
-	reviewer  *tokenReviewer // nil where token reviews are off
+	reviewer  *tokenReviewer // nil if token reviews are disabled
 	accepted  *cache.LRUExpireCache
 	rejected  *cache.LRUExpireCache
 	addresses *allowance.PerKey
@@ -40,25 +40,25 @@ func newTokens(issuers map[string]*issuer, reviewer *tokenReviewer, c clock.Cloc
 	}
 }
 
-// bearerToken reads the token from the values of the header Authorization.
+// bearerToken returns the token of the Authorization header.
 func bearerToken(values []string) (string, error) {
 	const remedy = `send one header "Authorization: Bearer <token>"`
 	if len(values) != 1 {
-		return "", rejected(remedy, "the header Authorization is there %d times", len(values))
+		return "", rejected(remedy, "the request has %d Authorization headers", len(values))
 	}
 	scheme, token, _ := strings.Cut(values[0], " ")
 	switch {
 	case !strings.EqualFold(scheme, "Bearer"):
-		return "", rejected(remedy, "the header Authorization is of another scheme than Bearer")
+		return "", rejected(remedy, "the Authorization header must use the scheme Bearer")
 	case len(token) > maxTokenBytes:
 		return "", rejected("send a token with fewer claims", "the token has more than %d bytes", maxTokenBytes)
 	case token == "" || strings.ContainsFunc(token, unprintable):
-		return "", rejected(remedy, "the header Authorization holds no token, or more than one")
+		return "", rejected(remedy, "the Authorization header has no token, or more than one")
 	}
 	return token, nil
 }
 
-// identity says whose a token is that came from an address.
+// identity returns the user of a token that an address has sent.
 func (t *tokens) identity(ctx context.Context, token, from string) (Identity, Source, error) {
 	key := sha256.Sum256([]byte(token))
 	for _, known := range []*cache.LRUExpireCache{t.accepted, t.rejected} {
@@ -67,12 +67,13 @@ func (t *tokens) identity(ctx context.Context, token, from string) (Identity, So
 			return v.id, v.source, asError(v.rejected)
 		}
 	}
-	// An event is used up before the token is looked at, for many requests may arrive at the same time, and
-	// given back for a good token alone: whoever hangs up has caused the same work.
+	// Count the token as rejected until it is accepted: requests run concurrently, and clients that hang up
+	// cause the same work.
 	if !t.addresses.Take(from, t.clock.Now()) {
 		return Identity{}, sourceNone, &Error{
-			kind: ErrTooMany, Detail: "too many tokens from this address were not accepted", RetryAfter: retryTooMany,
-			Remedy: "send a token that is valid for this server",
+			kind: ErrTooMany, Detail: "too many tokens from this address were rejected",
+			RetryAfter: retryTooMany,
+			Remedy:     "send a token that is valid for this server",
 		}
 	}
 	v := t.judge(ctx, token, key)
@@ -82,8 +83,8 @@ func (t *tokens) identity(ctx context.Context, token, from string) (Identity, So
 	return v.id, v.source, asError(v.rejected)
 }
 
-// judge asks whoever knows: the issuer that the token names, if it is configured, else the API server. There
-// is no second try: a token that its issuer rejects is rejected.
+// judge verifies a token with its issuer, if that is configured, else with the API server. It does not retry
+// with the other.
 func (t *tokens) judge(ctx context.Context, token string, key [sha256.Size]byte) verdict {
 	named := issuerOf(token)
 	if i, ok := t.issuers[named]; ok {
@@ -96,14 +97,14 @@ func (t *tokens) judge(ctx context.Context, token string, key [sha256.Size]byte)
 	}
 	if t.reviewer == nil {
 		return verdict{source: sourceNone, rejected: rejected("send a token of an issuer that the server's admin "+
-			"has configured", "the token's issuer is not known here")}
+			"has configured", "the token's issuer is not configured")}
 	}
 	id, answered, err := t.reviewer.review(ctx, token, key)
 	v := verdict{id: id, source: SourceTokenReview, rejected: err}
 	switch {
 	case !answered:
 	case err == nil:
-		// A review does not say when the token ends, but a Kubernetes token does.
+		// A review does not return the expiry, but a Kubernetes token contains it.
 		lasts := reviewAcceptedFor
 		if end := endOf(token); !end.IsZero() {
 			lasts = min(lasts, end.Sub(t.clock.Now()))
@@ -115,7 +116,7 @@ func (t *tokens) judge(ctx context.Context, token string, key [sha256.Size]byte)
 	return v
 }
 
-// unverified are claims of a token whose signature nobody has checked yet: enough to choose who checks it.
+// unverified are claims of a token whose signature is not checked yet. They only select its verifier.
 type unverified struct {
 	Issuer string   `json:"iss"`
 	Expiry *float64 `json:"exp"`
@@ -124,7 +125,7 @@ type unverified struct {
 func readUnverified(token string) (c unverified) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
-		return c // no JWT; a webhook of the cluster may know it
+		return c // not a JWT; a webhook of the cluster can accept it
 	}
 	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
 	if err != nil || json.Unmarshal(payload, &c) != nil {
@@ -135,7 +136,7 @@ func readUnverified(token string) (c unverified) {
 
 func issuerOf(token string) string { return readUnverified(token).Issuer }
 
-// endOf an accepted token; zero where it says none.
+// endOf returns the expiry of an accepted token; zero if it has none.
 func endOf(token string) time.Time {
 	if c := readUnverified(token); c.Expiry != nil && *c.Expiry > 0 && *c.Expiry < 1<<40 {
 		return time.Unix(int64(*c.Expiry), 0)

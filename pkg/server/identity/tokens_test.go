@@ -22,14 +22,14 @@ func TestAuthorizationHeader(t *testing.T) {
 		kind   error
 		says   string
 	}{
-		"none":             {nil, ErrNone, "does not say who is calling"},
-		"twice":            {[]string{"Bearer a", "Bearer b"}, ErrRejected, "there 2 times"},
-		"basic":            {[]string{"Basic amFuZTpzZWNyZXQ="}, ErrRejected, "another scheme"},
-		"no scheme":        {[]string{"abcdef"}, ErrRejected, "another scheme"},
-		"empty":            {[]string{""}, ErrRejected, "another scheme"},
-		"no token":         {[]string{"Bearer "}, ErrRejected, "holds no token"},
+		"none":             {nil, ErrNone, "has no credentials"},
+		"twice":            {[]string{"Bearer a", "Bearer b"}, ErrRejected, "2 Authorization headers"},
+		"basic":            {[]string{"Basic amFuZTpzZWNyZXQ="}, ErrRejected, "scheme Bearer"},
+		"no scheme":        {[]string{"abcdef"}, ErrRejected, "scheme Bearer"},
+		"empty":            {[]string{""}, ErrRejected, "scheme Bearer"},
+		"no token":         {[]string{"Bearer "}, ErrRejected, "has no token"},
 		"two tokens":       {[]string{"Bearer a b"}, ErrRejected, "more than one"},
-		"an unusual space": {[]string{"Bearer\ta"}, ErrRejected, "another scheme"},
+		"an unusual space": {[]string{"Bearer\ta"}, ErrRejected, "scheme Bearer"},
 		"huge": {[]string{"Bearer " + strings.Repeat("a", maxTokenBytes+1)}, ErrRejected,
 			"more than 32768 bytes"},
 	} {
@@ -121,9 +121,10 @@ func TestReviewsThatAreNotAccepted(t *testing.T) {
 		"another audience": {authenticated(func(s *authenticationv1.TokenReviewStatus) {
 			s.Audiences = []string{"https://kubernetes.default.svc"}
 		}), ErrRejected, "not for this server"},
-		"nobody": {authenticated(func(s *authenticationv1.TokenReviewStatus) { s.User.Username = "" }),
+		"no name": {authenticated(func(s *authenticationv1.TokenReviewStatus) { s.User.Username = "" }),
 			ErrRejected, "is empty"},
-		"the API server is away": {failing(errors.New("connection refused")), ErrUnavailable, "does not say"},
+		"the API server is away": {failing(errors.New("connection refused")), ErrUnavailable,
+			"does not review"},
 		"no right to ask": {failing(apierrors.NewForbidden(schema.GroupResource{Resource: "tokenreviews"}, "",
 			errors.New("no"))), ErrUnavailable, "lacks the right to create tokenreviews"},
 	} {
@@ -135,7 +136,7 @@ func TestReviewsThatAreNotAccepted(t *testing.T) {
 	}
 }
 
-// TestBadTokensAreLimited: whoever sends many is stopped, and nobody who is known, nor any other address.
+// TestBadTokensAreLimited: an address that sends many is stopped, but no known caller and no other address.
 func TestBadTokensAreLimited(t *testing.T) {
 	const good = "good-token-of-some-length"
 	asked := 0

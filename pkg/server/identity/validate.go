@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Bounds of lists and texts.
+// Limits for lists and texts.
 const (
 	maxIssuers   = 16
 	maxAudiences = 16
@@ -22,7 +22,7 @@ const (
 	maxText      = 253
 )
 
-// Validate returns what is wrong with a configuration, by field below path.
+// Validate returns the errors of a configuration, by field below path.
 func (c Config) Validate(path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	at := path.Child("oidc")
@@ -42,7 +42,7 @@ func (c Config) Validate(path *field.Path) field.ErrorList {
 }
 
 func (i Issuer) validate(path *field.Path) field.ErrorList {
-	errs := validateURL(path.Child("url"), i.URL, "the issuer's URL, as its tokens have it in the claim iss")
+	errs := validateURL(path.Child("url"), i.URL, "the issuer's URL, as in the claim iss of its tokens")
 	if i.DiscoveryURL != "" {
 		errs = append(errs, validateURL(path.Child("discoveryURL"), i.DiscoveryURL, "")...)
 	}
@@ -50,11 +50,11 @@ func (i Issuer) validate(path *field.Path) field.ErrorList {
 		errs = append(errs, validateFile(path.Child("caFile"), i.CAFile)...)
 	}
 	errs = append(errs, validateTexts(path.Child("audiences"), i.Audiences, maxAudiences,
-		"name the audience that the issuer gives to tokens for this server")...)
+		"set the audience of the issuer's tokens for this server")...)
 	errs = append(errs, validatePrefix(path.Child("prefix"), i.Prefix)...)
 	if i.Prefix == "" {
-		errs = append(errs, field.Required(path.Child("prefix"), "the issuer's users could otherwise be given the "+
-			`names of others: set one such as "corp:"`))
+		errs = append(errs, field.Required(path.Child("prefix"), "set a prefix such as \"corp:\": "+
+			"without one users of the issuer could take the names of others"))
 	}
 	for _, claim := range []struct{ key, name string }{
 		{"usernameClaim", i.UsernameClaim}, {"groupsClaim", i.GroupsClaim},
@@ -69,7 +69,7 @@ func (i Issuer) validate(path *field.Path) field.ErrorList {
 	for _, name := range sets.List(sets.KeySet(i.RequiredClaims)) {
 		if value := i.RequiredClaims[name]; name == "" || value == "" || len(name)+len(value) > maxText {
 			errs = append(errs, field.Invalid(path.Child("requiredClaims").Key(name), value,
-				fmt.Sprintf("must be the name of a claim and a text, at most %d bytes together", maxText)))
+				fmt.Sprintf("must be the name of a claim and a string, at most %d bytes together", maxText)))
 		}
 	}
 	return append(errs, i.Login.validate(path.Child("login"))...)
@@ -81,11 +81,11 @@ func (l Login) validate(path *field.Path) field.ErrorList {
 			return nil
 		}
 		return field.ErrorList{field.Required(path.Child("clientID"),
-			"register the server with the issuer and name the client's id here, or leave login out")}
+			"register the server with the issuer and set the client ID, or remove login")}
 	}
 	errs := validateTexts(path.Child("clientID"), []string{l.ClientID}, 1, "")
 	for _, err := range errs {
-		err.Field = path.Child("clientID").String() // which is no list
+		err.Field = path.Child("clientID").String() // not a list
 	}
 	if l.ClientSecretFile != "" {
 		errs = append(errs, validateFile(path.Child("clientSecretFile"), l.ClientSecretFile)...)
@@ -98,16 +98,16 @@ func (l Login) validate(path *field.Path) field.ErrorList {
 		switch {
 		case scope == oidc.ScopeOpenID:
 			errs = append(errs, field.Invalid(path.Child("scopes").Index(n), scope,
-				"is asked for in any case: leave it out"))
+				"is always requested: remove it"))
 		case strings.ContainsAny(scope, `"\`): // RFC 6749, section 3.3
 			errs = append(errs, field.Invalid(path.Child("scopes").Index(n), scope,
-				"must have no quotes and no backslashes"))
+				"must not have quotes or backslashes"))
 		}
 	}
 	return errs
 }
 
-// clashes are what two issuers may not have in common.
+// clashes returns the conflicts between two issuers.
 func (i Issuer) clashes(path *field.Path, former Issuer) field.ErrorList {
 	var errs field.ErrorList
 	if i.URL != "" && i.URL == former.URL {
@@ -118,7 +118,7 @@ func (i Issuer) clashes(path *field.Path, former Issuer) field.ErrorList {
 	}
 	if strings.HasPrefix(i.Prefix, former.Prefix) || strings.HasPrefix(former.Prefix, i.Prefix) {
 		errs = append(errs, field.Invalid(path.Child("prefix"), i.Prefix, fmt.Sprintf(
-			"begins as the prefix %q of another issuer does: one of them could name the other's users",
+			"conflicts with the prefix %q of another issuer, because one is a beginning of the other",
 			former.Prefix)))
 	}
 	return errs
@@ -128,10 +128,10 @@ func (t TokenReview) validate(path *field.Path) field.ErrorList {
 	switch {
 	case t.Enabled:
 		return validateTexts(path.Child("audiences"), t.Audiences, maxAudiences,
-			"name the audience of tokens for this server, or leave the key out")
+			"set the audience of tokens for this server, or remove the key")
 	case t.Cluster != "":
 		return field.ErrorList{field.Invalid(path.Child("cluster"), t.Cluster,
-			"has no use while tokenReview.enabled is false: leave it out")}
+			"requires tokenReview.enabled: remove it")}
 	}
 	return nil
 }
@@ -140,27 +140,28 @@ func (p Proxies) validate(path *field.Path) field.ErrorList {
 	if p.On() {
 		return append(append(validateFile(path.Child("clientCAFile"), p.ClientCAFile),
 			validateTexts(path.Child("names"), p.Names, maxProxies,
-				"name the proxies, as their certificates do: the CA may have signed others")...),
+				"list the names of the proxies, as in their certificates: the CA can sign other "+
+					"certificates")...),
 			validatePrefix(path.Child("prefix"), p.Prefix)...)
 	}
 	if len(p.Names) > 0 || p.Groups || p.Prefix != "" {
 		return field.ErrorList{field.Required(path.Child("clientCAFile"),
-			"proxies prove by certificate who they are: name the file of the CA that signs them")}
+			"set the file of the CA that signs the proxies' certificates")}
 	}
 	return nil
 }
 
-// validatePrefix keeps a prefix from making names that begin with "system:", together with what follows.
+// validatePrefix rejects a prefix that can form names that begin with "system:".
 func validatePrefix(path *field.Path, prefix string) field.ErrorList {
 	switch {
 	case prefix == "":
 		return nil
 	case strings.HasPrefix(prefix, reserved), strings.HasPrefix(reserved, prefix):
 		return field.ErrorList{field.Invalid(path, prefix,
-			`could make names that begin with "system:": choose one such as "corp:"`)}
+			`can form names that begin with "system:": choose one such as "corp:"`)}
 	case len(prefix) > maxText || strings.ContainsFunc(prefix, unprintable):
 		return field.ErrorList{field.Invalid(path, prefix, fmt.Sprintf(
-			"must have at most %d printable ASCII characters and no space", maxText))}
+			"must have at most %d printable ASCII characters without spaces", maxText))}
 	}
 	return nil
 }
@@ -176,11 +177,10 @@ func validateURL(path *field.Path, text, required string) field.ErrorList {
 			"must be https://<host>[:<port>][/<path>]")}
 	case u.User != nil, u.RawQuery != "", u.ForceQuery, u.Fragment != "":
 		return field.ErrorList{field.Invalid(path, field.OmitValueType{},
-			"must have no credentials, no query and no fragment")}
+			"must not have credentials, query or fragment")}
 	}
 	return nil
 }
-
 func validateTexts(path *field.Path, texts []string, most int, required string) field.ErrorList {
 	var errs field.ErrorList
 	switch {
@@ -193,7 +193,7 @@ func validateTexts(path *field.Path, texts []string, most int, required string) 
 		switch {
 		case text == "" || len(text) > maxText || strings.ContainsFunc(text, unprintable):
 			errs = append(errs, field.Invalid(path.Index(n), text, fmt.Sprintf(
-				"must have 1 to %d printable ASCII characters and no space", maxText)))
+				"must have 1 to %d printable ASCII characters without spaces", maxText)))
 		case slices.Contains(texts[:n], text):
 			errs = append(errs, field.Duplicate(path.Index(n), text))
 		}

@@ -17,12 +17,11 @@ import (
 // fieldOwner of the annotation.
 const fieldOwner = "trainingjob-server-mlflow"
 
-// annotationTries bounds how often a job that changes meanwhile is read again.
+// annotationTries bounds how often a changed job is read again.
 const annotationTries = 3
 
-// annotate writes the run into the job's annotation, for the attempts that begin after it. What stands there
-// already stays: it is this run, or one that a user chose. It is done once for each job: an annotation that
-// somebody removes stays away.
+// annotate writes the run to the job's annotation, for later attempts. It keeps an existing annotation, which
+// is this run or the user's choice. It does this once per job: a deleted annotation is not restored.
 func (e *Exporter) annotate(ctx context.Context, s *sending, d *description, job *history.Job) error {
 	if s.Annotated || d.finished() || d.annotated != "" {
 		s.Annotated = true
@@ -43,8 +42,8 @@ func (e *Exporter) annotate(ctx context.Context, s *sending, d *description, job
 		"rights): %w", job.Namespace, job.Name, err)}
 }
 
-// annotateOnce reads the job and patches what was read: neither a job of the same name nor an annotation that
-// a user writes at the same time is touched.
+// annotateOnce reads the job and patches that version, so it changes neither another job with the name nor an
+// annotation that a user writes at the same time.
 func (e *Exporter) annotateOnce(
 	ctx context.Context, cluster ctrlclient.Client, s *sending, job *history.Job,
 ) error {

@@ -9,7 +9,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// Calls of MLflow's REST API 2.0, by their paths.
+// Paths of MLflow's REST API 2.0.
 const (
 	callExperimentByName = "experiments/get-by-name"
 	callCreateExperiment = "experiments/create"
@@ -21,7 +21,7 @@ const (
 	callLogBatch         = "runs/log-batch"
 )
 
-// calls are all of them.
+// calls returns all paths.
 func calls() []string {
 	return []string{
 		callExperimentByName, callCreateExperiment, callSearchRuns, callGetRun, callCreateRun, callDeleteRun,
@@ -38,7 +38,7 @@ const (
 	statusKilled    = "KILLED"
 )
 
-// stageDeleted is the stage of an experiment or a run that was deleted and can be restored.
+// stageDeleted is the stage of a deleted experiment or run that can be restored.
 const stageDeleted = "deleted"
 
 type experiment struct {
@@ -68,10 +68,10 @@ type measurement struct {
 	Step      int64  `json:"step"`
 }
 
-var errExperimentDeleted = errors.New("the experiment is deleted in MLflow: restore it there, or name " +
+var errExperimentDeleted = errors.New("the experiment is deleted in MLflow: restore it there, or set " +
 	"another one in the job's annotation")
 
-// experimentID returns the ID of the experiment with the name, which is made where there is none.
+// experimentID returns the ID of the experiment with the name, and creates it if necessary.
 func (c *client) experimentID(ctx context.Context, name string) (string, error) {
 	id, err := c.findExperiment(ctx, name)
 	if !hasCode(err, codeDoesNotExist) {
@@ -79,12 +79,11 @@ func (c *client) experimentID(ctx context.Context, name string) (string, error) 
 	}
 	var made experiment
 	err = c.post(ctx, callCreateExperiment, map[string]string{"name": name}, &made)
-	if hasCode(err, codeExists) { // somebody else was faster
+	if hasCode(err, codeExists) { // another client created it
 		return c.findExperiment(ctx, name)
 	}
 	return made.ID, err
 }
-
 func (c *client) findExperiment(ctx context.Context, name string) (string, error) {
 	var found struct {
 		Experiment experiment `json:"experiment"`
@@ -96,7 +95,7 @@ func (c *client) findExperiment(ctx context.Context, name string) (string, error
 	return found.Experiment.ID, err
 }
 
-// runsOf a job in an experiment, by the tag with its UID, that are not deleted.
+// runsOf returns the runs of a job in an experiment, by the tag with its UID, without deleted ones.
 func (c *client) runsOf(ctx context.Context, experimentID, uid string) ([]string, error) {
 	var found struct {
 		Runs []run `json:"runs"`
@@ -114,7 +113,6 @@ func (c *client) runsOf(ctx context.Context, experimentID, uid string) ([]string
 	}
 	return ids, nil
 }
-
 func (c *client) createRun(ctx context.Context, experimentID string, d *description) (string, error) {
 	var made struct {
 		Run run `json:"run"`
@@ -127,12 +125,12 @@ func (c *client) createRun(ctx context.Context, experimentID string, d *descript
 		return "", err
 	}
 	if id := made.Run.Info.ID; !spec.IsMLflowRun(id) {
-		return "", &awayError{cause: fmt.Errorf("it names a new run %q, which is no ID", printable(id))}
+		return "", &awayError{cause: fmt.Errorf("the new run has the invalid ID %q", printable(id))}
 	}
 	return made.Run.Info.ID, nil
 }
 
-// exists reports whether a run is there and was not deleted.
+// exists reports whether a run exists and is not deleted.
 func (c *client) exists(ctx context.Context, id string) (bool, error) {
 	var found struct {
 		Run run `json:"run"`
@@ -152,7 +150,7 @@ func (c *client) deleteRun(ctx context.Context, id string) error {
 	return err
 }
 
-// updateRun sets the status; and the end, in milliseconds, unless that is 0.
+// updateRun sets the status, and the end in milliseconds unless it is 0.
 func (c *client) updateRun(ctx context.Context, id, name, status string, end int64) error {
 	in := map[string]any{"run_id": id, "run_name": name, "status": status}
 	if end > 0 {
@@ -160,7 +158,6 @@ func (c *client) updateRun(ctx context.Context, id, name, status string, end int
 	}
 	return c.post(ctx, callUpdateRun, in, nil)
 }
-
 func (c *client) logBatch(ctx context.Context, id string, params, tags []pair, metrics []measurement) error {
 	in := map[string]any{"run_id": id}
 	if len(params) > 0 {

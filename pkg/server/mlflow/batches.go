@@ -10,8 +10,8 @@ import (
 
 func (e *Exporter) sendParameters(ctx context.Context, s *sending, all []pair) error {
 	fresh := slices.DeleteFunc(slices.Clone(all), func(p pair) bool {
-		_, told := s.Parameters[p.Key] // one that was told cannot change
-		return told
+		_, sent := s.Parameters[p.Key] // parameters cannot change
+		return sent
 	})
 	for chunk := range slices.Chunk(fresh, maxParameters) {
 		refused, err := batch(ctx, e, s, chunk, func(part []pair) error {
@@ -28,14 +28,15 @@ func (e *Exporter) sendParameters(ctx context.Context, s *sending, all []pair) e
 			s.Parameters[p.Key] = p.Value
 		}
 		for _, p := range refused {
-			e.log.Info("MLflow refuses a parameter: it has another value, or the server a limit of its own",
+			e.log.Info("MLflow rejected a parameter: it has another value, or exceeds a limit of the "+
+				"tracking server",
 				"run", s.run.RunID, "parameter", p.Key)
 		}
 	}
 	return nil
 }
 
-// sendTags that differ from what was sent. A tag that has no value any more gets an empty one.
+// sendTags sends the tags that changed. A removed tag gets an empty value.
 func (e *Exporter) sendTags(ctx context.Context, s *sending, tags map[string]string) error {
 	var fresh []pair
 	for _, p := range pairs(tags) {
@@ -67,7 +68,7 @@ func (e *Exporter) sendTags(ctx context.Context, s *sending, tags map[string]str
 	return nil
 }
 
-// sendMeasurements of the samples behind one; nil: of all.
+// sendMeasurements sends the samples after one; nil: all.
 func (e *Exporter) sendMeasurements(ctx context.Context, s *sending, after *store.SamplePosition) error {
 	for {
 		samples, err := e.store.Samples(ctx, s.run.Key, store.SamplesQuery{After: after, Limit: store.MaxPage})
@@ -104,8 +105,8 @@ func behind(a, b store.SamplePosition) bool {
 	return a.Attempt > b.Attempt || a.Attempt == b.Attempt && a.Step > b.Step
 }
 
-// batch sends items; where they are refused although the run is there, in halves, so that one that cannot be
-// taken keeps no other back. It returns those that were refused, which are not tried again.
+// batch sends items. If they are rejected and the run exists, it sends them in halves, so that an invalid
+// item does not block the others. It returns the rejected items, which are not sent again.
 func batch[T any](
 	ctx context.Context, e *Exporter, s *sending, items []T, send func([]T) error,
 ) (refused []T, err error) {
@@ -120,7 +121,7 @@ func batch[T any](
 	return halve(items, send)
 }
 
-// halve sends the halves of items that were refused together.
+// halve sends the halves of items that were rejected together.
 func halve[T any](items []T, send func([]T) error) (refused []T, err error) {
 	if len(items) == 1 {
 		return items, nil

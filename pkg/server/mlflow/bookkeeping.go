@@ -12,34 +12,34 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/store"
 )
 
-// Store is the history, with what is kept of each job's run. It is package store's.
+// Store is the part of package store that exporters use.
 type Store interface {
 	Job(ctx context.Context, key history.Key) (history.Record, error)
 	Samples(ctx context.Context, key history.Key, q store.SamplesQuery) ([]history.Sample, error)
-	// PendingRuns are the jobs of a cluster whose runs are not up to date, by UID, beginning behind one.
+	// PendingRuns returns the jobs of a cluster whose runs are not up to date, by UID, after a given one.
 	PendingRuns(ctx context.Context, cluster string, after types.UID, limit int) ([]store.PendingRun, error)
-	// SetRun keeps a run; the first RunID stays.
+	// SetRun stores a run; the first RunID stays.
 	SetRun(ctx context.Context, run store.Run) error
 	Run(ctx context.Context, key history.Key) (store.Run, error)
-	// AcquireLease takes or renews a lease, and reports whether the holder has it until then.
+	// AcquireLease acquires or renews a lease, and reports whether the holder has it until then.
 	AcquireLease(ctx context.Context, name, holder string, now, until time.Time) (bool, error)
-	// ReleaseLease gives it back, where the holder has it.
+	// ReleaseLease releases it, if the holder has it.
 	ReleaseLease(ctx context.Context, name, holder string) error
 }
 
 // progress is what was sent of a job: store.Run's State.
 type progress struct {
-	// Parameters and Tags as they were sent, by name. Parameters that were refused are among them.
+	// Parameters and Tags that were sent, by name, including rejected parameters.
 	Parameters map[string]string `json:"parameters,omitempty"`
 	Tags       map[string]string `json:"tags,omitempty"`
-	// Sample is the last one that was sent; nil: none was.
+	// Sample is the last one that was sent; nil: none.
 	Sample *store.SamplePosition `json:"sample,omitempty"`
 	Status string                `json:"status,omitempty"`
-	// Annotated: the job's annotation is settled. It names the run, or a user's, or the job is gone.
+	// Annotated: the annotation names the run or a user's run, or the job is deleted.
 	Annotated bool `json:"annotated,omitempty"`
-	// Settled: the job has ended, and all that there is was sent.
+	// Settled: the job has ended, and everything was sent.
 	Settled bool `json:"settled,omitempty"`
-	// Deleted: somebody deleted the run, and nothing is sent any more.
+	// Deleted: a user deleted the run in MLflow, and nothing more is sent.
 	Deleted bool `json:"deleted,omitempty"`
 }
 
@@ -60,7 +60,7 @@ func sendingOf(p store.PendingRun) (*sending, error) {
 	return s, nil
 }
 
-// save what was sent so far. done: it is all that was recorded when the work began.
+// save stores what was sent. done: everything that was recorded at the start was sent.
 func (e *Exporter) save(ctx context.Context, s *sending, done bool) error {
 	state, err := json.Marshal(s.progress)
 	if err != nil {

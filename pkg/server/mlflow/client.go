@@ -21,22 +21,22 @@ import (
 )
 
 const (
-	// requestTimeout of one request, with its answer.
+	// requestTimeout of one request and its response.
 	requestTimeout = 10 * time.Second
-	// maxAnswer of the tracking server, in bytes.
+	// maxAnswer is the largest response, in bytes.
 	maxAnswer = 8 << 20
-	// maxMessage of the tracking server that errors repeat, in bytes.
+	// maxMessage is how much of the tracking server's message errors contain, in bytes.
 	maxMessage = 300
 )
 
-// client speaks MLflow's REST API 2.0 with one server.
+// client calls MLflow's REST API 2.0 of one server.
 type client struct {
 	base        string
 	http        *http.Client
 	credentials credentials
 	limiter     *rate.Limiter
 	clock       clock.PassiveClock
-	// may is asked before every request.
+	// may is called before every request.
 	may     func(context.Context) error
 	observe func(call, result string, took time.Duration)
 }
@@ -59,7 +59,7 @@ func newClient(c Config, now clock.PassiveClock) (*client, error) {
 		base: strings.TrimSuffix(c.URL, "/") + "/api/2.0/mlflow/",
 		http: &http.Client{
 			Transport: transport, Timeout: requestTimeout,
-			// A redirect could lead the credentials to another host, and turns a POST into a GET.
+			// A redirect could send the credentials to another host, and turns a POST into a GET.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		credentials: credentials{c.TokenFile, c.BasicAuthDir},
@@ -70,12 +70,12 @@ func newClient(c Config, now clock.PassiveClock) (*client, error) {
 	}, nil
 }
 
-// get asks for something.
+// get sends a GET request.
 func (c *client) get(ctx context.Context, call string, query url.Values, out any) error {
 	return c.do(ctx, http.MethodGet, call, "?"+query.Encode(), nil, out)
 }
 
-// post changes something. It has no answer that matters where out is nil.
+// post sends a POST request. It ignores the response if out is nil.
 func (c *client) post(ctx context.Context, call string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -83,10 +83,9 @@ func (c *client) post(ctx context.Context, call string, in, out any) error {
 	}
 	return c.do(ctx, http.MethodPost, call, "", body, out)
 }
-
 func (c *client) do(ctx context.Context, method, call, query string, body []byte, out any) error {
 	if err := c.limiter.Wait(ctx); err != nil {
-		return fmt.Errorf("asking MLflow for %s: %w", call, err)
+		return fmt.Errorf("calling MLflow's %s: %w", call, err)
 	}
 	if err := c.may(ctx); err != nil {
 		return err
@@ -95,13 +94,12 @@ func (c *client) do(ctx context.Context, method, call, query string, body []byte
 	result, err := c.exchange(ctx, method, call, query, body, out)
 	c.observe(call, result, c.clock.Since(began))
 	if err != nil {
-		return fmt.Errorf("asking MLflow for %s: %w", call, err)
+		return fmt.Errorf("calling MLflow's %s: %w", call, err)
 	}
 	return nil
 }
 
-// exchange one request for its answer. It returns the HTTP status for the metrics; "error" where there is
-// none.
+// exchange sends one request and reads its response. It returns the HTTP status for the metrics, or "error".
 func (c *client) exchange(
 	ctx context.Context, method, call, query string, body []byte, out any,
 ) (result string, err error) {
@@ -120,7 +118,7 @@ func (c *client) exchange(
 	response, err := c.http.Do(request)
 	if err != nil {
 		var at *url.Error
-		if errors.As(err, &at) { // its text repeats the URL
+		if errors.As(err, &at) { // its text contains the URL
 			err = at.Err
 		}
 		return "error", &awayError{cause: err}
@@ -130,16 +128,16 @@ func (c *client) exchange(
 	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	switch {
 	case err != nil:
-		return result, &awayError{cause: fmt.Errorf("reading the answer: %w", err)}
+		return result, &awayError{cause: fmt.Errorf("reading the response: %w", err)}
 	case len(answer) > maxAnswer:
-		return result, &awayError{cause: fmt.Errorf("the answer has more than %d bytes", maxAnswer)}
+		return result, &awayError{cause: fmt.Errorf("the response has more than %d bytes", maxAnswer)}
 	case response.StatusCode != http.StatusOK:
 		return result, errorOf(response, answer)
 	case out == nil:
 		return result, nil
 	}
 	if err := json.Unmarshal(answer, out); err != nil {
-		return result, &awayError{cause: fmt.Errorf("the answer is not one of MLflow's API: %w", err)}
+		return result, &awayError{cause: fmt.Errorf("the response is not from MLflow's API: %w", err)}
 	}
 	return result, nil
 }

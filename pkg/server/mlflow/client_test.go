@@ -25,20 +25,20 @@ func newTestClient(t *testing.T, c Config) *client {
 	return made
 }
 
-// TestAnswers: what concerns every job is told from what concerns one, and no redirect is followed.
+// TestAnswers: errors of every job differ from errors of one, and no redirect is followed.
 func TestAnswers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		status int
 		away   bool
 		says   string
 	}{
-		"a redirect to another host": {http.StatusFound, true, "name in mlflow.url where it is"},
-		"a permanent one":            {http.StatusPermanentRedirect, true, "is not followed"},
-		"wrong credentials":          {http.StatusUnauthorized, true, "does not take the credentials"},
-		"no right":                   {http.StatusForbidden, true, "does not take the credentials"},
+		"a redirect to another host": {http.StatusFound, true, "set the target in mlflow.url"},
+		"a permanent one":            {http.StatusPermanentRedirect, true, "it redirects"},
+		"wrong credentials":          {http.StatusUnauthorized, true, "rejects the credentials"},
+		"no right":                   {http.StatusForbidden, true, "rejects the credentials"},
 		"too many requests":          {http.StatusTooManyRequests, true, "HTTP 429"},
 		"a proxy without its server": {http.StatusBadGateway, true, "HTTP 502"},
-		"no MLflow":                  {http.StatusNotFound, true, "no server of MLflow's API"},
+		"no MLflow":                  {http.StatusNotFound, true, "not a server of MLflow's API"},
 		"an error of the server's":   {http.StatusInternalServerError, false, "HTTP 500"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestAnswers(t *testing.T) {
 	f.Close()
 	_, err := newTestClient(t, Config{URL: f.URL}).experimentID(t.Context(), "team-a")
 	if away := (*awayError)(nil); !errors.As(err, &away) {
-		t.Errorf("nobody listens: %v", err)
+		t.Errorf("no listener: %v", err)
 	}
 }
 
@@ -82,7 +82,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestCredentials are read anew for every request, and are in no error.
+// TestCredentials are read again for every request, and are in no error.
 func TestCredentials(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
@@ -141,22 +141,24 @@ func TestValidate(t *testing.T) {
 		config Config
 		says   string
 	}{
-		"off":                 {DefaultConfig(), ""},
-		"on":                  {on(func(*Config) {}), ""},
-		"a token":             {on(func(c *Config) { c.TokenFile = "/etc/mlflow/token" }), ""},
-		"an authority":        {on(func(c *Config) { c.CAFile = "/etc/mlflow/ca.crt" }), ""},
-		"a prefix":            {on(func(c *Config) { c.ParameterPrefix = "job." }), ""},
-		"credentials at home": {on(func(c *Config) { c.URL, c.TokenFile = "http://127.0.0.1:5000", "/a" }), ""},
+		"off":          {DefaultConfig(), ""},
+		"on":           {on(func(*Config) {}), ""},
+		"a token":      {on(func(c *Config) { c.TokenFile = "/etc/mlflow/token" }), ""},
+		"an authority": {on(func(c *Config) { c.CAFile = "/etc/mlflow/ca.crt" }), ""},
+		"a prefix":     {on(func(c *Config) { c.ParameterPrefix = "job." }), ""},
+		"credentials at home": {on(func(c *Config) { c.URL, c.TokenFile = "http://127.0.0.1:5000", "/a" }),
+			""},
 		"credentials for all": {
 			on(func(c *Config) { c.URL, c.TokenFile = "http://mlflow:5000", "/a" }), "plain HTTP",
 		},
 		"for all, as one wants": {on(func(c *Config) {
 			c.URL, c.TokenFile, c.Insecure = "http://mlflow:5000", "/a", true
 		}), ""},
-		"no scheme":             {on(func(c *Config) { c.URL = "mlflow:5000" }), "mlflow.url: Invalid value"},
-		"no host":               {on(func(c *Config) { c.URL = "http://" }), "must have a host"},
-		"credentials in it":     {on(func(c *Config) { c.URL = "https://me:hush@mlflow" }), "use tokenFile"},
-		"a query":               {on(func(c *Config) { c.URL = "https://mlflow?a=b" }), "must not have a query"},
+		"no scheme":         {on(func(c *Config) { c.URL = "mlflow:5000" }), "mlflow.url: Invalid value"},
+		"no host":           {on(func(c *Config) { c.URL = "http://" }), "must have a host"},
+		"credentials in it": {on(func(c *Config) { c.URL = "https://me:hush@mlflow" }), "use tokenFile"},
+		"a query": {on(func(c *Config) { c.URL = "https://mlflow?a=b" }),
+			"must not have a query"},
 		"a file without server": {Config{TokenFile: "/a", RequestsPerSecond: 1}, "mlflow.tokenFile"},
 		"a relative file":       {on(func(c *Config) { c.CAFile = "ca.crt" }), "mlflow.caFile"},
 		"two kinds": {

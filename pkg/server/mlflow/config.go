@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Config says which tracking server has the runs of the jobs.
+// Config configures the tracking server for the runs of the jobs.
 type Config struct {
 	// URL of the tracking server without /api, such as https://mlflow.example.com: http or https, with
 	// optional port and path. By default the server sends nothing.
@@ -38,11 +38,11 @@ func (c Config) On() bool { return c.URL != "" }
 
 const maxPrefix = 50
 
-// Validate returns what is wrong with the configuration, by field.
+// Validate returns the errors of the configuration, by field.
 func (c Config) Validate(path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if problem := urlProblem(c.URL); c.On() && problem != "" {
-		// The value is left out: it may hold credentials.
+		// The value is omitted: it can contain credentials.
 		errs = append(errs, field.Invalid(path.Child("url"), field.OmitValueType{}, problem))
 	}
 	for _, file := range []struct{ key, value string }{
@@ -51,14 +51,14 @@ func (c Config) Validate(path *field.Path) field.ErrorList {
 		switch at := path.Child(file.key); {
 		case file.value == "":
 		case !c.On():
-			errs = append(errs, field.Invalid(at, file.value, "has no use without a tracking server: set url too"))
+			errs = append(errs, field.Invalid(at, file.value, "requires a tracking server: set url"))
 		case !filepath.IsAbs(file.value) || filepath.Clean(file.value) != file.value:
 			errs = append(errs, field.Invalid(at, file.value, "must be an absolute path without . or .."))
 		}
 	}
 	if c.TokenFile != "" && c.BasicAuthDir != "" {
 		errs = append(errs, field.Invalid(path.Child("basicAuthDir"), c.BasicAuthDir,
-			"one request carries one kind of credentials: remove tokenFile or basicAuthDir"))
+			"conflicts: remove tokenFile or basicAuthDir"))
 	}
 	if c.TokenFile+c.BasicAuthDir != "" && !c.Insecure && readable(c.URL) {
 		errs = append(errs, field.Invalid(path.Child("url"), field.OmitValueType{},
@@ -75,7 +75,7 @@ func (c Config) Validate(path *field.Path) field.ErrorList {
 	return errs
 }
 
-// urlProblem returns what is wrong with a tracking server's URL, or an empty text.
+// urlProblem returns what is wrong with a tracking server's URL, or "".
 func urlProblem(text string) string {
 	const form = ", write https://<host>:<port>"
 	u, err := url.Parse(text)
@@ -94,7 +94,7 @@ func urlProblem(text string) string {
 	return ""
 }
 
-// readable reports whether what is sent to a URL can be read on its way.
+// readable reports whether the network can read requests to a URL.
 func readable(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && u.Scheme == "http" && !loopback(u.Hostname())

@@ -14,10 +14,10 @@ import (
 // maxCredential bounds a file with a token or a password, in bytes.
 const maxCredential = 64 << 10
 
-// credentials are files that may be replaced at any time: they are read for every request.
+// credentials are files that can be replaced at any time: they are read for every request.
 type credentials struct{ tokenFile, basicAuthDir string }
 
-// authorize a request. No error has anything of the files' contents in it.
+// authorize adds the credentials to a request. Errors do not contain the files' contents.
 func (c credentials) authorize(r *http.Request) error {
 	switch {
 	case c.tokenFile != "":

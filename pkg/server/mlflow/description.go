@@ -16,10 +16,10 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// Tags of a run. Those of MLflow's own are shown by its pages (mlflow/utils/mlflow_tags.py).
+// Tags of a run. MLflow's pages show its own tags (mlflow/utils/mlflow_tags.py).
 const (
 	tagPrefix = "trainingjob."
-	// tagUID finds the run of a job again.
+	// tagUID identifies the run of a job.
 	tagUID          = tagPrefix + "uid"
 	tagResumePoints = tagPrefix + "resume_points"
 
@@ -28,25 +28,25 @@ const (
 	tagUser       = "mlflow.user"
 )
 
-// description is what the run of a job is to say, but for its metrics. It is a function of the job's record.
+// description is what the run of a job should contain, except metrics. It is a function of the job's record.
 type description struct {
 	experiment, name, user string
 	start                  time.Time
 	parameters             []pair            // sorted
 	tags                   map[string]string // none is empty
 	status                 string
-	// end of the run; zero while it goes on.
+	// end of the run; zero while it is active.
 	end time.Time
-	// annotated is the run that the job's annotation names.
+	// annotated is the run in the job's annotation.
 	annotated string
-	// copied: another cluster has dispatched the job here, and gives it its run.
+	// copied: another cluster has dispatched the job here, and creates its run.
 	copied bool
 }
 
-// finished reports whether nothing of the job goes on.
+// finished reports whether the job has ended.
 func (d *description) finished() bool { return !d.end.IsZero() }
 
-// describe a job. It fails when the manifest of the record cannot be read.
+// describe returns the description of a job. The error is an unreadable manifest.
 func describe(r *history.Record, prefix string) (*description, error) {
 	var manifest struct {
 		Labels      map[string]string        `json:"labels"`
@@ -70,7 +70,7 @@ func describe(r *history.Record, prefix string) (*description, error) {
 	return d, nil
 }
 
-// statusOf a run, and its end. A job that was deleted before it finished was killed.
+// statusOf returns the status and end of a run. A job that was deleted before it finished was killed.
 func statusOf(j *history.Job) (status string, end time.Time) {
 	ended := func(times ...*time.Time) time.Time {
 		for _, t := range times {
@@ -95,23 +95,23 @@ func statusOf(j *history.Job) (status string, end time.Time) {
 	return status, ended(j.Completed, j.Deleted, j.DeletedBefore, &j.Created)
 }
 
-// parametersOf hyperparameters. Of those that would have the same name the first in their order is told.
+// parametersOf returns the hyperparameters. Of several with one name the first in order counts.
 func parametersOf(values map[string]v1alpha1.HyperparameterValue, prefix string) []pair {
 	var all []pair
-	told := map[string]bool{}
+	seen := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		value, ok := values[name].Scalar()
 		key := cleanKey(prefix + name)
-		if !ok || key == "" || told[key] {
+		if !ok || key == "" || seen[key] {
 			continue
 		}
-		told[key] = true
+		seen[key] = true
 		all = append(all, pair{key, cut(value, maxParameter)})
 	}
 	return all
 }
 
-// tagsOf a job: who it is, where it is queued, how far it is, and what interrupted it.
+// tagsOf returns the tags: identity, queue, progress and interruptions of the job.
 func tagsOf(r *history.Record) map[string]string {
 	j := &r.Job
 	all := map[string]string{
@@ -140,7 +140,7 @@ func tagsOf(r *history.Record) map[string]string {
 	return all
 }
 
-// number is empty for 0, which says nothing.
+// number is empty for 0.
 func number(n int64) string {
 	if n == 0 {
 		return ""
@@ -148,8 +148,7 @@ func number(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// resumePoints says what each attempt began with, as far as it is known: the last ones that fit, oldest
-// first.
+// resumePoints lists the known resume points of the attempts, oldest first: the last ones that fit.
 func resumePoints(attempts []history.Attempt) string {
 	var all []string
 	length := 0
@@ -167,7 +166,7 @@ func resumePoints(attempts []history.Attempt) string {
 	return strings.Join(all, "; ")
 }
 
-// pairs are sorted by key.
+// pairs returns the map sorted by key.
 func pairs(of map[string]string) []pair {
 	var all []pair
 	for _, key := range slices.Sorted(maps.Keys(of)) {

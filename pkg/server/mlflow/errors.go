@@ -10,23 +10,23 @@ import (
 	"time"
 )
 
-// Codes of MLflow's errors (mlflow/protos/databricks.proto) that are told apart.
+// Codes of MLflow's errors (mlflow/protos/databricks.proto).
 const (
 	codeExists       = "RESOURCE_ALREADY_EXISTS"
 	codeDoesNotExist = "RESOURCE_DOES_NOT_EXIST"
 )
 
-// awayError: the tracking server cannot be asked anything now, whichever job it is about.
+// awayError: the tracking server is unavailable for all jobs.
 type awayError struct {
 	cause error
-	// retryAfter is when it wants to be asked again, from now; 0 where it does not say.
+	// retryAfter is the delay that the server requests; 0 for none.
 	retryAfter time.Duration
 }
 
 func (e *awayError) Error() string { return e.cause.Error() }
 func (e *awayError) Unwrap() error { return e.cause }
 
-// rejection is what the tracking server said to one request.
+// rejection is an error response of the tracking server.
 type rejection struct {
 	status        int
 	code, message string
@@ -36,7 +36,7 @@ func (e *rejection) Error() string {
 	return fmt.Sprintf("HTTP %d: %s: %s", e.status, e.code, e.message)
 }
 
-// isRefused reports whether the tracking server found the request itself wrong: it will again.
+// isRefused reports whether the request itself is invalid, so a retry would fail.
 func isRefused(err error) bool {
 	var r *rejection
 	return errors.As(err, &r) && r.status < 500
@@ -47,28 +47,27 @@ func hasCode(err error, code string) bool {
 	return errors.As(err, &r) && r.code == code
 }
 
-// errorOf an answer other than 200. Credentials that it does not take, and a place where there is no MLflow,
-// concern all jobs alike.
+// errorOf returns the error of a response other than 200. Rejected credentials, and a URL without MLflow,
+// concern all jobs.
 func errorOf(response *http.Response, answer []byte) error {
 	r := &rejection{status: response.StatusCode}
-	var said struct {
+	var body struct {
 		Code    string `json:"error_code"`
 		Message string `json:"message"`
 	}
-	ours := json.Unmarshal(answer, &said) == nil && said.Code != ""
-	r.code, r.message = printable(said.Code), printable(said.Message)
+	ours := json.Unmarshal(answer, &body) == nil && body.Code != ""
+	r.code, r.message = printable(body.Code), printable(body.Message)
 	switch s := response.StatusCode; {
 	case s >= 300 && s < 400:
-		return &awayError{cause: fmt.Errorf("HTTP %d: it redirects, which is not followed: name in mlflow.url "+
-			"where it is", s)}
+		return &awayError{cause: fmt.Errorf("HTTP %d: it redirects: set the target in mlflow.url", s)}
 	case s == http.StatusUnauthorized || s == http.StatusForbidden:
-		return &awayError{cause: fmt.Errorf("HTTP %d: it does not take the credentials: see mlflow.tokenFile and "+
+		return &awayError{cause: fmt.Errorf("HTTP %d: it rejects the credentials: see mlflow.tokenFile and "+
 			"mlflow.basicAuthDir", s)}
 	case s == http.StatusTooManyRequests, s == http.StatusBadGateway, s == http.StatusServiceUnavailable,
 		s == http.StatusGatewayTimeout:
 		return &awayError{cause: fmt.Errorf("HTTP %d", s), retryAfter: retryAfter(response)}
-	case !ours && s < 500, said.Code == "ENDPOINT_NOT_FOUND":
-		return &awayError{cause: fmt.Errorf("HTTP %d: this is no server of MLflow's API: see mlflow.url", s)}
+	case !ours && s < 500, body.Code == "ENDPOINT_NOT_FOUND":
+		return &awayError{cause: fmt.Errorf("HTTP %d: not a server of MLflow's API: see mlflow.url", s)}
 	}
 	return r
 }
@@ -82,7 +81,7 @@ func retryAfter(response *http.Response) time.Duration {
 	return min(time.Duration(seconds)*time.Second, longestDelay)
 }
 
-// printable is what another server said, fit for a line of a log.
+// printable returns another server's text for a log line.
 func printable(text string) string {
 	if len(text) > maxMessage {
 		text = text[:maxMessage] + "…"

@@ -19,19 +19,19 @@ import (
 )
 
 const (
-	// interval between two looks into the history.
+	// interval between two reads of the history.
 	interval = 500 * time.Millisecond
-	// firstDelay and longestDelay between attempts at what fails. Each has a jitter of a half.
+	// firstDelay and longestDelay between retries. Each has a jitter of a half.
 	firstDelay   = time.Second
 	longestDelay = time.Minute
-	// endedAtOnce bounds how many jobs that have ended are sent before the others are looked at again: after
-	// a long absence, or where an old history is sent to a new server, they are many, and can wait.
+	// endedAtOnce bounds how many ended jobs are sent before the others are checked again: after a long
+	// outage, or for a new tracking server, they are many and can wait.
 	endedAtOnce = 20
-	// failuresInARow of different jobs say that it is the tracking server's doing.
+	// failuresInARow of different jobs mean that the tracking server fails.
 	failuresInARow = 5
 )
 
-// Options of an Exporter. All are needed but those that say otherwise.
+// Options of an Exporter. All are required unless noted.
 type Options struct {
 	Config Config
 	Store  Store
@@ -39,11 +39,11 @@ type Options struct {
 	// TrainingJobs (deploy/server/mlflow.yaml). Jobs of other clusters are not sent.
 	Clusters map[string]ctrlclient.Client
 	Log      logr.Logger
-	// Clock by default is the machine's.
+	// Clock defaults to the machine's.
 	Clock clock.WithTicker
 }
 
-// Exporter keeps the runs of all jobs up to date. Its Run may be called once.
+// Exporter keeps the runs of all jobs up to date. Call Run at most once.
 type Exporter struct {
 	config   Config
 	store    Store
@@ -57,21 +57,21 @@ type Exporter struct {
 	renewAt time.Time
 	// waiting are the jobs that were pending in the last pass.
 	waiting map[history.Key]*waiting
-	// failed counts the jobs that failed one after the other.
+	// failed counts consecutive failed jobs.
 	failed int
 }
 
-// waiting is what is remembered of a job whose run is not up to date.
+// waiting is the state of a job whose run is not up to date.
 type waiting struct {
 	since time.Time
-	// ended is the version in which the job was seen to have ended; 0: it goes on, or was not looked at.
+	// ended is the version in which the job had ended; 0: it has not, or was not checked.
 	ended int64
-	// retryAt and delay after a failure that concerns the job alone.
+	// retryAt and delay after a failure of this job alone.
 	retryAt time.Time
 	delay   time.Duration
 }
 
-// New makes an Exporter, which does nothing until Run. The configuration must be valid, and On.
+// New returns an Exporter, which does nothing until Run. The configuration must be valid, and On.
 func New(o Options) (*Exporter, error) {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -88,7 +88,7 @@ func New(o Options) (*Exporter, error) {
 	return e, nil
 }
 
-// Run sends until the context ends. No error ends it before: what fails is logged, counted and tried again.
+// Run sends until the context ends. It logs and counts errors, and retries.
 func (e *Exporter) Run(ctx context.Context) error {
 	defer e.resign(ctx)
 	delay := time.Duration(0)
@@ -100,12 +100,13 @@ func (e *Exporter) Run(ctx context.Context) error {
 			delay = interval
 		case err == nil:
 			if delay > interval {
-				e.log.Info("MLflow and the history can be used again")
+				e.log.Info("MLflow and the history are available again")
 			}
 			delay = interval
 		case ctx.Err() == nil:
 			if delay <= interval {
-				e.log.Error(err, "sending to MLflow, which is tried again; the history keeps what is to be sent")
+				e.log.Error(err, "Sending to MLflow failed; the server retries with the data from the "+
+					"history")
 			}
 			delay = next(delay, err)
 		}
@@ -115,7 +116,7 @@ func (e *Exporter) Run(ctx context.Context) error {
 	return nil
 }
 
-// next is the delay after one that did not help. The tracking server may ask for a longer one.
+// next returns the delay after another failure. The tracking server can request a longer one.
 func next(delay time.Duration, err error) time.Duration {
 	delay = min(max(2*delay, firstDelay), longestDelay)
 	if away := (*awayError)(nil); errors.As(err, &away) {
@@ -124,10 +125,10 @@ func next(delay time.Duration, err error) time.Duration {
 	return delay
 }
 
-// sleep for a delay, give or take a half where it is one after a failure.
+// sleep for a delay, with jitter after a failure.
 func (e *Exporter) sleep(ctx context.Context, delay time.Duration) {
 	if delay > interval {
-		delay = delay/2 + rand.N(delay) //nolint:gosec // it spreads load
+		delay = delay/2 + rand.N(delay) //nolint:gosec // spreads the load
 	}
 	timer := e.clock.NewTimer(delay)
 	defer timer.Stop()
@@ -137,13 +138,13 @@ func (e *Exporter) sleep(ctx context.Context, delay time.Duration) {
 	}
 }
 
-// stand by: another replica sends, and says how late it is.
+// stand by: another replica sends and reports the delay.
 func (e *Exporter) stand() {
 	e.waiting = map[history.Key]*waiting{}
 	e.metrics.pending(0, 0)
 }
 
-// pass sends what is pending: of jobs that go on everything, of those that have ended the first ones.
+// pass sends what is pending: everything of active jobs, and of ended ones the first.
 func (e *Exporter) pass(ctx context.Context) error {
 	if err := e.lead(ctx); err != nil {
 		return err
@@ -185,7 +186,7 @@ func (e *Exporter) pass(ctx context.Context) error {
 	return nil
 }
 
-// note that a job is pending.
+// note records that a job is pending.
 func (e *Exporter) note(pending map[history.Key]*waiting, p store.PendingRun) *waiting {
 	w := e.waiting[p.Key]
 	if w == nil {
@@ -195,7 +196,7 @@ func (e *Exporter) note(pending map[history.Key]*waiting, p store.PendingRun) *w
 	return w
 }
 
-// remember what is still pending, and say how much that is.
+// remember keeps the jobs that are still pending, and reports their number.
 func (e *Exporter) remember(pending map[history.Key]*waiting) {
 	maps.DeleteFunc(pending, func(_ history.Key, w *waiting) bool { return w.since.IsZero() })
 	e.waiting = pending
@@ -208,8 +209,8 @@ func (e *Exporter) remember(pending map[history.Key]*waiting) {
 	e.metrics.pending(len(pending), e.clock.Since(oldest))
 }
 
-// attend to a job: send what is not sent, unless it has ended and only others are wanted. An error concerns
-// all jobs; what concerns the job alone delays it.
+// attend sends what a job lacks, unless it has ended and only active ones are requested. An error concerns
+// all jobs; a failure of this job only delays it.
 func (e *Exporter) attend(ctx context.Context, w *waiting, p store.PendingRun, ended bool) (*waiting, error) {
 	if e.clock.Now().Before(w.retryAt) {
 		return w, nil
@@ -231,9 +232,10 @@ func (e *Exporter) attend(ctx context.Context, w *waiting, p store.PendingRun, e
 		return w, err
 	}
 	w.delay = next(w.delay, err)
-	w.retryAt = e.clock.Now().Add(w.delay/2 + rand.N(w.delay)) //nolint:gosec // it spreads load
+	w.retryAt = e.clock.Now().Add(w.delay/2 + rand.N(w.delay)) //nolint:gosec // spreads the load
 	e.metrics.failed()
-	e.log.Error(err, "sending a job to MLflow, which is tried again", "cluster", p.Cluster, "uid", p.UID)
+	e.log.Error(err, "Sending a job to MLflow failed; the server retries it", "cluster", p.Cluster, "uid",
+		p.UID)
 	return w, nil
 }
 

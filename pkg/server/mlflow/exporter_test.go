@@ -62,7 +62,7 @@ func TestRunOfAJob(t *testing.T) {
 		t.Errorf("a job that had ended is annotated with %s", got)
 	}
 
-	f.history = newHistory(t) // nobody knows what was sent
+	f.history = newHistory(t) // the state of what was sent is lost
 	j := newJob("bert")
 	j.Labels = map[string]string{"a": "b"} // so that something is pending
 	enter(j, 0, v1alpha1.PhaseQueued, 1, v1alpha1.ReasonQueued)
@@ -175,7 +175,7 @@ func TestAway(t *testing.T) {
 		f.clock.Step(time.Second)
 	})
 	if got := testutil.ToFloat64(e.metrics.jobs.WithLabelValues()); got != 1 {
-		t.Errorf("%v jobs are said to be pending", got)
+		t.Errorf("%v jobs are pending", got)
 	}
 	if got := testutil.ToFloat64(e.metrics.lag.WithLabelValues()); got < 5 {
 		t.Errorf("the lag is %v s", got)

@@ -100,7 +100,7 @@ func (f *fixture) record(job *v1alpha1.TrainingJob) {
 	}
 }
 
-// pass lets an exporter send all that is pending, and returns what it said.
+// pass lets an exporter send all that is pending, and returns its error.
 func (f *fixture) pass(e *Exporter) error {
 	f.t.Helper()
 	return e.pass(f.t.Context())

@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// The lease of the replica that sends. A replica that dies is followed by another one after leaseTime. It is
-// longer than leaseRenew and a request together, so that no request is under way when it runs out.
+// The lease of the replica that sends. If it dies another one follows after leaseTime, which is longer than
+// leaseRenew and a request together: no request is in progress when the lease expires.
 const (
 	leaseName  = "mlflow"
 	leaseTime  = 60 * time.Second
 	leaseRenew = 15 * time.Second
 )
 
-// errNotLeading ends the work of a replica that has no lease. It is no failure.
+// errNotLeading stops a replica without the lease. It is not a failure.
 var errNotLeading = errors.New("another replica sends to MLflow")
 
-// lead takes the lease, or renews the one that this replica has, where that is due.
+// lead acquires or renews the lease, if that is due.
 func (e *Exporter) lead(ctx context.Context) error {
 	now := e.clock.Now()
 	if now.Before(e.renewAt) {
@@ -35,7 +35,7 @@ func (e *Exporter) lead(ctx context.Context) error {
 	return nil
 }
 
-// resign lets another replica follow at once.
+// resign releases the lease, so that another replica follows at once.
 func (e *Exporter) resign(ctx context.Context) {
 	if e.renewAt.IsZero() {
 		return
@@ -43,6 +43,6 @@ func (e *Exporter) resign(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	if err := e.store.ReleaseLease(ctx, leaseName, e.holder); err != nil {
-		e.log.Info("the lease was not given back, and runs out", "error", err.Error())
+		e.log.Info("Releasing the lease failed; it expires", "error", err.Error())
 	}
 }

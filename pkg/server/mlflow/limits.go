@@ -17,7 +17,7 @@ const (
 	maxMetrics    = 1000 // of one log-batch
 )
 
-// cut a text at a limit, between two characters.
+// cut shortens a text to a number of bytes, between two characters.
 func cut(text string, limit int) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) <= limit {
@@ -31,8 +31,8 @@ func cut(text string, limit int) string {
 	return text[:at] + mark
 }
 
-// cleanKey makes a name one that MLflow takes for a parameter or a metric: letters, digits and "_-. :/", as a
-// path in its shortest form that leads nowhere else, of at most 250 bytes. It is "" where nothing is left.
+// cleanKey returns a valid name of an MLflow parameter or metric: letters, digits and "_-. :/", a path in its
+// shortest form, at most 250 bytes. It is "" if nothing is left.
 func cleanKey(name string) string {
 	key := strings.Map(func(r rune) rune {
 		if r == '_' || r == '-' || r == '.' || r == ' ' || r == '/' || r < 0x80 && isAlphanumeric(r) {
@@ -48,5 +48,4 @@ func cleanKey(name string) string {
 	}
 	return strings.TrimSuffix(key[:min(len(key), maxKey)], "/")
 }
-
 func isAlphanumeric(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }

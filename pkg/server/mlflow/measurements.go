@@ -10,13 +10,14 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
 )
 
-// Metrics that every job has, beside those that its trainer reports.
+// Metrics of every job, in addition to those of its trainer.
 const (
 	metricPercent = "trainingjob/percent"
 	metricEpoch   = "trainingjob/epoch"
 )
 
-// measurementsOf samples, and how many of their values cannot be one: they are no numbers, or have no time.
+// measurementsOf returns the measurements of samples, and the number of values that are not numbers or have
+// no time.
 func measurementsOf(samples []history.Sample) (all []measurement, refused int) {
 	for _, s := range samples {
 		at := s.Time.UnixMilli()
@@ -35,15 +36,14 @@ func measurementsOf(samples []history.Sample) (all []measurement, refused int) {
 		if s.Percent != nil {
 			add(metricPercent, strconv.Itoa(int(*s.Percent)))
 		}
-		if _, ok := numeric(s.Epoch); ok { // it may be 3/10
+		if _, ok := numeric(s.Epoch); ok { // it can be 3/10
 			add(metricEpoch, s.Epoch)
 		}
 	}
 	return all, refused
 }
 
-// numeric reads what a trainer reports as a metric. JSON has no number for the three values that are none or
-// not finite; MLflow reads them as text.
+// numeric returns a metric value. JSON has no NaN and no infinity; MLflow reads them from strings.
 func numeric(text string) (any, bool) {
 	value, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	switch {

@@ -8,7 +8,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/metric"
 )
 
-// What is not sent, because the tracking server does not take it; values of the label kind.
+// Kinds of data that the tracking server rejects: values of the label kind.
 const (
 	refusedExperiment = "experiment"
 	refusedRun        = "run"
@@ -28,7 +28,7 @@ const (
 	nameRefused  = "trainingjob_server_mlflow_refused_total"
 )
 
-// MetricDescriptions of an Exporter, in the order of reading.
+// MetricDescriptions returns the metrics of an Exporter.
 func MetricDescriptions() []metric.Description {
 	return []metric.Description{
 		{Name: nameAway, Type: metric.Gauge, Cardinality: "1",
@@ -89,7 +89,7 @@ func newMetrics() *metrics {
 	return m
 }
 
-// Register the exporter's metrics.
+// Register registers the exporter's metrics.
 func (e *Exporter) Register(registry prometheus.Registerer) error {
 	m := e.metrics
 	for _, c := range []prometheus.Collector{
@@ -119,9 +119,6 @@ func (m *metrics) request(call, result string, took time.Duration) {
 	m.requests.WithLabelValues(call, result).Inc()
 	m.duration.WithLabelValues().Observe(took.Seconds())
 }
-
 func (m *metrics) refuse(kind string, n int) { m.refused.WithLabelValues(kind).Add(float64(n)) }
-
-func (m *metrics) failed() { m.failures.WithLabelValues().Inc() }
-
-func (m *metrics) sent(after time.Duration) { m.delay.WithLabelValues().Observe(after.Seconds()) }
+func (m *metrics) failed()                   { m.failures.WithLabelValues().Inc() }
+func (m *metrics) sent(after time.Duration)  { m.delay.WithLabelValues().Observe(after.Seconds()) }

@@ -39,7 +39,7 @@ func TestOddJobs(t *testing.T) {
 			"the annotation names it", experiment("Größe/実験"), "", 0, []string{"parameter lr = 0.001"},
 		},
 		"an experiment that was no UTF-8": {
-			"the bytes are lost before anybody sees them", experiment("caf\xe9"), refusedExperiment, 1, nil,
+			"the bytes are lost before they are recorded", experiment("caf\xe9"), refusedExperiment, 1, nil,
 		},
 		"an experiment with a control character": {
 			"it is shown in terminals", experiment("a\x1b[2J"), refusedExperiment, 1, nil,
@@ -129,7 +129,7 @@ func TestTrainerWasFirst(t *testing.T) {
 	}
 }
 
-// TestDeletedRun: whoever deletes a run does not want it. It is not made anew, and nothing is asked any more.
+// TestDeletedRun: a run that a user deleted is not created again, and no more requests are sent.
 func TestDeletedRun(t *testing.T) {
 	f := newFixture(t, newJob("bert"))
 	e, j := f.exporter(), running("bert")

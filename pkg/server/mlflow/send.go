@@ -11,11 +11,11 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// send a job what its run lacks. A job that has ended is postponed unless such jobs are wanted.
+// send sends what the run of a job lacks. It postpones an ended job unless ended is set.
 func (e *Exporter) send(ctx context.Context, p store.PendingRun, ended bool) (postponed bool, err error) {
 	record, err := e.store.Job(ctx, p.Key)
 	if errors.Is(err, store.ErrNotFound) {
-		return false, nil // it was pruned meanwhile
+		return false, nil // pruned meanwhile
 	} else if err != nil {
 		return false, err
 	}
@@ -35,14 +35,14 @@ func (e *Exporter) send(ctx context.Context, p store.PendingRun, ended bool) (po
 	}
 	if !spec.IsMLflowExperiment(d.experiment) {
 		e.metrics.refuse(refusedExperiment, 1)
-		e.log.Info("a job names an experiment that cannot be one, and has no run: its annotation must be changed",
+		e.log.Info("A job has an invalid experiment name and no run: correct its annotation",
 			"cluster", p.Cluster, "namespace", record.Job.Namespace, "name", record.Job.Name)
 		return false, e.save(ctx, s, true)
 	}
 	return false, concerningJob(e.sendAll(ctx, s, d, &record.Job))
 }
 
-// concerningJob marks what the tracking server answered about one job.
+// concerningJob marks a response of the tracking server that concerns one job.
 func concerningJob(err error) error {
 	var r *rejection
 	if errors.As(err, &r) || errors.Is(err, errExperimentDeleted) {
@@ -51,7 +51,7 @@ func concerningJob(err error) error {
 	return err
 }
 
-// sendAll in the order in which it is wanted: the run, so that the next attempt knows it; then the rest.
+// sendAll sends the run first, so that the next attempt can use it, and then the rest.
 func (e *Exporter) sendAll(ctx context.Context, s *sending, d *description, job *history.Job) error {
 	if err := e.ensureRun(ctx, s, d); err != nil {
 		return err
@@ -59,7 +59,8 @@ func (e *Exporter) sendAll(ctx context.Context, s *sending, d *description, job 
 	annotated := e.annotate(ctx, s, d, job)
 	err := e.sendContent(ctx, s, d)
 	if errors.Is(err, errRunDeleted) {
-		e.log.Info("the run of a job was deleted in MLflow: nothing more is sent", "run", s.run.RunID,
+		e.log.Info("The run of a job was deleted in MLflow: the server sends nothing more", "run",
+			s.run.RunID,
 			"namespace", job.Namespace, "name", job.Name)
 		s.Deleted = true
 		return e.save(ctx, s, true)
@@ -70,8 +71,8 @@ func (e *Exporter) sendAll(ctx context.Context, s *sending, d *description, job 
 	return errors.Join(err, annotated, e.save(ctx, s, false))
 }
 
-// ensureRun finds the job's run, or makes it. The experiment is written down before: where the run is looked
-// for must not change, whatever becomes of the annotation.
+// ensureRun finds or creates the job's run. It stores the experiment before, because later changes of the
+// annotation must not change where the run is.
 func (e *Exporter) ensureRun(ctx context.Context, s *sending, d *description) error {
 	if s.run.RunID != "" {
 		return nil
@@ -92,7 +93,7 @@ func (e *Exporter) ensureRun(ctx context.Context, s *sending, d *description) er
 	}
 	if len(found) == 0 {
 		made, err := e.client.createRun(ctx, s.run.ExperimentID, d)
-		if hasCode(err, codeDoesNotExist) { // the experiment, which somebody deleted for good
+		if hasCode(err, codeDoesNotExist) { // the experiment was deleted permanently
 			s.run.ExperimentID = ""
 			return errors.Join(err, e.save(ctx, s, false))
 		} else if err != nil {
@@ -105,9 +106,9 @@ func (e *Exporter) ensureRun(ctx context.Context, s *sending, d *description) er
 	return e.agree(ctx, s)
 }
 
-// agree on one run with another replica that works on the job at the same time, which a lease cannot rule
-// out: a process that was stopped does not know that its lease has run out. The one that was kept first
-// counts; others are deleted when the job has ended.
+// agree on one run with another replica that processes the job at the same time, which a lease cannot
+// exclude: a paused process does not notice that its lease expired. The run that was stored first counts;
+// others are deleted when the job has ended.
 func (e *Exporter) agree(ctx context.Context, s *sending) error {
 	chosen := s.run.RunID
 	if err := e.save(ctx, s, false); err != nil {
@@ -119,15 +120,15 @@ func (e *Exporter) agree(ctx context.Context, s *sending) error {
 	}
 	if kept.RunID != chosen {
 		s.run.RunID, s.run.ExperimentID = kept.RunID, kept.ExperimentID
-		s.progress = progress{} // nothing was sent to it from here, and to send twice changes nothing
+		s.progress = progress{} // nothing was sent to it from here; sending twice changes nothing
 	}
 	return nil
 }
 
-// errRunDeleted: somebody deleted a run, and everything about it is refused.
+// errRunDeleted: a user deleted the run in MLflow, which rejects all changes of it.
 var errRunDeleted = errors.New("the run was deleted")
 
-// whetherDeleted returns errRunDeleted in the place of a rejection, where that is why.
+// whetherDeleted returns errRunDeleted instead of a rejection, if that is the cause.
 func (e *Exporter) whetherDeleted(ctx context.Context, s *sending, err error) error {
 	if !isRefused(err) {
 		return err
@@ -139,7 +140,7 @@ func (e *Exporter) whetherDeleted(ctx context.Context, s *sending, err error) er
 	return errors.Join(err, asked)
 }
 
-// sendContent of the run. What was sent is noted in s.
+// sendContent sends the content of the run, and records it in s.
 func (e *Exporter) sendContent(ctx context.Context, s *sending, d *description) error {
 	if err := e.sendParameters(ctx, s, d.parameters); err != nil {
 		return err
@@ -170,9 +171,8 @@ func (e *Exporter) sendContent(ctx context.Context, s *sending, d *description) 
 	return nil
 }
 
-// settle a run whose job has ended. Samples that were recorded behind later ones are sent with all the
-// others, which changes nothing of these; and runs that the job has too many, of a request that was carried
-// out after its answer was given up, are deleted.
+// settle completes the run of an ended job. It sends all samples again, in case some were recorded late, and
+// deletes extra runs, which come from requests that succeeded after a timeout.
 func (e *Exporter) settle(ctx context.Context, s *sending) error {
 	if err := e.sendMeasurements(ctx, s, nil); err != nil {
 		return err

@@ -7,8 +7,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Transform is a huma.Transformer: what huma itself refuses becomes a Problem. It replaces no global variable
-// of huma's, as another way of doing so would.
+// Transform is a huma.Transformer that converts huma's own errors to Problems. It needs no change of huma's
+// global variables.
 func Transform(_ huma.Context, _ string, v any) (any, error) {
 	if refused, ok := v.(*huma.ErrorModel); ok {
 		return ofModel(refused), nil
@@ -28,15 +28,16 @@ func ofModel(m *huma.ErrorModel) *Problem {
 		p.Detail = m.Detail
 	}
 	switch {
-	case m.Status == http.StatusInternalServerError: // nothing of ours answers so: a library's own words
-		return New(Internal, "the server has failed", "tell an admin: the server's log says why").CausedBy(m)
+	case m.Status == http.StatusInternalServerError: // our code never returns it: the text is a library's
+		return New(Internal, "the server has failed",
+			"report this to an admin: the server's log has the cause").CausedBy(m)
 	case p.Remedy != "":
 	case m.Status == http.StatusRequestEntityTooLarge:
 		p.Remedy = "send less"
 	case m.Status == http.StatusBadRequest && len(all) == 0:
-		p.Remedy = "send the body that docs/server.md describes"
+		p.Remedy = "send a body as in docs/server.md"
 	case m.Status == http.StatusNotAcceptable:
-		p.Detail, p.Remedy = "no media type of the header Accept is served here", "accept application/json"
+		p.Detail, p.Remedy = "the header Accept has no supported media type", "accept application/json"
 	}
 	return p
 }
@@ -45,9 +46,9 @@ func humaRemedy(e *huma.ErrorDetail) string {
 	where, name, is := strings.Cut(e.Location, ".")
 	switch {
 	case is && where == "query" && e.Message == "unknown query parameter":
-		return "leave " + name + " out: the path does not have it"
+		return "remove " + name + ": the path has no such parameter"
 	case is && (where == "query" || where == "path" || where == "header"):
-		return "give " + name + " a value that it can have (docs/openapi.json)"
+		return "set " + name + " to a valid value (docs/openapi.json)"
 	}
-	return "change it as the detail says"
+	return "correct it as described"
 }

@@ -13,15 +13,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Describable is an error that says itself how a request is answered; retryAfter is 0 where it makes no sense
-// to ask again before something has changed.
+// Describable is an error with its own response; retryAfter is 0 if a retry is useless until something
+// changes.
 type Describable interface {
 	error
 	Problem() (status int, detail, remedy string, retryAfter time.Duration)
 }
 
-// Of makes a Problem from any error: the Problem that it wraps, what it says itself, what an API server has
-// answered, the end of a context, else an internal error whose text only Cause has. Nil for nil.
+// Of converts an error: a wrapped Problem, a Describable, an error of an API server, a canceled context, else
+// an internal error whose text only Cause has. Nil for nil.
 func Of(err error) *Problem {
 	var p *Problem
 	var own Describable
@@ -37,14 +37,16 @@ func Of(err error) *Problem {
 	case errors.As(err, &api):
 		return ofStatus(err, api.Status())
 	case errors.As(err, &tooLarge):
-		return Newf(TooLarge, "the body has more than the %d bytes that are taken", tooLarge.Limit)
+		return Newf(TooLarge, "the body has more than %d bytes", tooLarge.Limit)
 	case errors.Is(err, context.DeadlineExceeded):
-		return New(GatewayTimeout, "the answer took too long", "send the request again").CausedBy(err)
+		return New(GatewayTimeout, "the response took too long", "send the request again").CausedBy(err)
 	case errors.Is(err, context.Canceled):
-		return New(Unavailable, "the request was ended, or the server ends", "send the request again").
+		return New(Unavailable, "the request was canceled, or the server is stopping",
+			"send the request again").
 			CausedBy(err)
 	}
-	return New(Internal, "the server has failed", "tell an admin: the server's log says why").CausedBy(err)
+	return New(Internal, "the server has failed",
+		"report this to an admin: the server's log has the cause").CausedBy(err)
 }
 
 func described(err Describable) *Problem {
@@ -59,17 +61,18 @@ func described(err Describable) *Problem {
 	return p
 }
 
-// ofStatus passes on what an API server has answered.
+// ofStatus converts the error of an API server.
 func ofStatus(err error, s metav1.Status) *Problem {
 	switch {
 	case apierrors.IsUnauthorized(err):
 		return New(BadGateway, "the cluster does not accept the server's own credentials",
-			"tell an admin: the server's kubeconfig or service account is no longer valid").CausedBy(err)
+			"report this to an admin: the server's kubeconfig or service account is no longer "+
+				"valid").CausedBy(err)
 	case cannotImpersonate(err, s):
-		return New(Unavailable, "the server may not act for you in this cluster",
-			"tell an admin: the server lacks the right to impersonate you (docs/server.md)").CausedBy(err)
+		return New(Unavailable, "the server has no right to act for you in this cluster",
+			"ask an admin to grant the server the right to impersonate you (docs/server.md)").CausedBy(err)
 	case s.Code < 400 || s.Code > 599:
-		return New(BadGateway, s.Message, "tell an admin").CausedBy(err)
+		return New(BadGateway, s.Message, "report this to an admin").CausedBy(err)
 	}
 	if p := unknownFields(s); p != nil {
 		return p
@@ -91,7 +94,7 @@ func ofStatus(err error, s metav1.Status) *Problem {
 	return p.WithErrors(causes(s.Details.Causes))
 }
 
-// impersonated are the resources that the authorizer knows who may be impersonated by.
+// impersonated are the resources of impersonation in the authorizer.
 var impersonated = []string{"users", "groups", "serviceaccounts", "uids", "userextras"}
 
 func cannotImpersonate(err error, s metav1.Status) bool {
@@ -103,47 +106,47 @@ func cannotImpersonate(err error, s metav1.Status) bool {
 
 func remedyFor(err error, s metav1.Status) string {
 	switch {
-	case apierrors.IsForbidden(err) && strings.Contains(s.Message, " cannot "): // the authorizer's word
+	case apierrors.IsForbidden(err) && strings.Contains(s.Message, " cannot "): // denied by the authorizer
 		return "ask an admin of the cluster for the right"
 	case apierrors.IsForbidden(err):
-		return "change the request as the detail says, or ask an admin of the cluster"
+		return "correct the request as described, or ask an admin of the cluster"
 	case apierrors.IsAlreadyExists(err):
 		return "choose another name"
 	case apierrors.IsNotFound(err):
-		return "look for it in the list; what is deleted is in the history"
+		return "look for it in the list; deleted jobs are in the history"
 	case apierrors.IsConflict(err):
-		return "read the object again, and repeat the change on what it is now"
+		return "read the object again, and repeat the change"
 	case apierrors.IsTooManyRequests(err), apierrors.IsTimeout(err), apierrors.IsServerTimeout(err),
 		apierrors.IsServiceUnavailable(err), apierrors.IsInternalError(err):
 		return "send the request again"
 	case apierrors.IsRequestEntityTooLargeError(err):
 		return "send less"
 	}
-	return "change the request as the detail says"
+	return "correct the request as described"
 }
 
-// preamble is what an API server puts before the sentence of a rule or a policy. It leaves the value out of
-// what a rule of a CRD says (field.OmitValueType).
+// preamble is what an API server puts before the message of a rule or a policy. For rules of a CRD it omits
+// the value (field.OmitValueType).
 var preamble = regexp.MustCompile(
 	`^ValidatingAdmissionPolicy '[^']*' with binding '[^']*' denied request: |` +
 		`^(Invalid value|Unsupported value|Duplicate value): ` +
 		`(("(?:[^"\\]|\\.)*"|-?[0-9][0-9A-Za-z.+-]*|true|false|null|\{.*?\}|\[.*?\]): )?|` +
 		`^(Forbidden|Required value): `)
 
-// strict is how an API server names a field that does not exist, or is there twice.
+// strict matches unknown and duplicate fields in errors of strict decoding.
 var strict = regexp.MustCompile(`(unknown|duplicate) field "([^"]+)"`)
 
-// unknownFields of a request, as the API server has found them when it was asked to be strict.
+// unknownFields returns a Problem for an error of strict decoding, else nil.
 func unknownFields(s metav1.Status) *Problem {
 	if !strings.Contains(s.Message, "strict decoding error") {
 		return nil
 	}
 	var all []Error
 	for _, found := range strict.FindAllStringSubmatch(s.Message, -1) {
-		e := Error{Field: found[2], Detail: "there is no such field",
-			Remedy: "leave it out, or spell it as docs/api.md does"}
+		e := Error{Field: found[2], Detail: "unknown field",
+			Remedy: "remove it, or correct its name (docs/api.md)"}
 		if found[1] == "duplicate" {
-			e.Detail, e.Remedy = "the field is there twice", "leave one of them out"
+			e.Detail, e.Remedy = "duplicate field", "remove one of them"
 		}
 		all = append(all, e)
 	}
@@ -153,21 +156,21 @@ func unknownFields(s metav1.Status) *Problem {
 	return New(Malformed, "", "").WithErrors(all)
 }
 
-// causes in the API's own words. The rules of TrainingJobs say what is wrong and, behind a colon, what to do.
+// causes of a Status. Messages of the rules of TrainingJobs have the remedy after a colon.
 func causes(all []metav1.StatusCause) []Error {
-	said := make([]Error, 0, len(all))
+	found := make([]Error, 0, len(all))
 	for _, c := range all {
 		e := Error{Field: c.Field, Detail: preamble.ReplaceAllString(c.Message, "")}
-		if e.Field == "<nil>" { // of a rule about the object as a whole
+		if e.Field == "<nil>" { // a rule about the entire object
 			e.Field = ""
 		}
 		if detail, remedy, has := strings.Cut(e.Detail, ": "); has && detail != "" && remedy != "" {
 			e.Detail, e.Remedy = detail, remedy
 		}
 		if e.Remedy == "" {
-			e.Remedy = "change it as the detail says"
+			e.Remedy = "correct it as described"
 		}
-		said = append(said, e)
+		found = append(found, e)
 	}
-	return said
+	return found
 }

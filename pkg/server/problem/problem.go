@@ -11,36 +11,36 @@ import (
 // MediaType of a Problem.
 const MediaType = "application/problem+json"
 
-// Problem is why a request has failed.
+// Problem is why a request failed.
 type Problem struct {
 	// Type is one of the URIs of Types, or about:blank.
 	Type string `json:"type"`
-	// Title says the type in words, the same for all of its problems.
+	// Title of the type, the same for all of its problems.
 	Title string `json:"title"`
-	// Status of the answer.
+	// Status of the response.
 	Status int `json:"status"`
-	// Detail says what is wrong with this request.
+	// Detail is what is wrong with this request.
 	Detail string `json:"detail,omitempty"`
-	// Field of the request that is wrong, such as spec.replicas, query.limit or header.If-Match; absent where it
-	// is none or unknown.
+	// Field of the request that is wrong, such as spec.replicas, query.limit or header.If-Match; absent if
+	// unknown.
 	Field string `json:"field,omitempty"`
 	// Remedy is what the client can do about it.
 	Remedy string `json:"remedy,omitempty"`
-	// Errors are all that is wrong, where it is more than one thing. The first has the Problem's own field.
+	// Errors lists all errors if there are several. The first has the Problem's own field.
 	Errors []Error `json:"errors,omitempty"`
 
 	header http.Header
 	cause  error
 }
 
-// Error is one of several things that are wrong.
+// Error is one of several errors.
 type Error struct {
 	Field  string `json:"field,omitempty"`
 	Detail string `json:"detail"`
 	Remedy string `json:"remedy,omitempty"`
 }
 
-// New makes a Problem of a type.
+// New creates a Problem.
 func New(t Type, detail, remedy string) *Problem {
 	return &Problem{Type: t.URI, Title: t.Title, Status: t.Status, Detail: detail, Remedy: remedy}
 }
@@ -50,8 +50,8 @@ func Newf(t Type, format string, args ...any) *Problem {
 	return New(t, fmt.Sprintf(format, args...), "")
 }
 
-// ForStatus makes a Problem of the type that stands for a status: the first of Types that has it, else
-// about:blank with HTTP's own words.
+// ForStatus creates a Problem of the first type in Types with a status, else of about:blank with HTTP's
+// title.
 func ForStatus(status int, detail, remedy string) *Problem {
 	for _, t := range types {
 		if t.Status == status {
@@ -63,20 +63,20 @@ func ForStatus(status int, detail, remedy string) *Problem {
 	}
 }
 
-// About names the field that is wrong.
+// About sets the field that is wrong.
 func (p *Problem) About(field string) *Problem {
 	p.Field = field
 	return p
 }
 
-// WithRemedy says what the client can do.
+// WithRemedy sets what the client can do.
 func (p *Problem) WithRemedy(remedy string) *Problem {
 	p.Remedy = remedy
 	return p
 }
 
-// WithErrors says all that is wrong. Detail, field and remedy become those of the first where they are empty.
-// One error alone is not listed.
+// WithErrors sets all errors. The first fills in an empty detail, field and remedy. A single error is not
+// listed.
 func (p *Problem) WithErrors(all []Error) *Problem {
 	if len(all) == 0 {
 		return p
@@ -95,7 +95,7 @@ func (p *Problem) WithErrors(all []Error) *Problem {
 	return p
 }
 
-// WithHeader adds a header to the answer.
+// WithHeader adds a header to the response.
 func (p *Problem) WithHeader(name, value string) *Problem {
 	if p.header == nil {
 		p.header = http.Header{}
@@ -104,20 +104,19 @@ func (p *Problem) WithHeader(name, value string) *Problem {
 	return p
 }
 
-// RetryAfter tells the client when to ask again; it is rounded up to whole seconds, of which there is at
-// least one.
+// RetryAfter sets when the client can retry, rounded up to whole seconds and at least one.
 func (p *Problem) RetryAfter(d time.Duration) *Problem {
 	seconds := max(1, int64((d+time.Second-1)/time.Second))
 	return p.WithHeader("Retry-After", strconv.FormatInt(seconds, 10))
 }
 
-// CausedBy keeps an error for the server's log. The client does not see it.
+// CausedBy sets an error for the server's log. The client does not receive it.
 func (p *Problem) CausedBy(err error) *Problem {
 	p.cause = err
 	return p
 }
 
-// Cause is what the server's log should have; nil where the Problem says it all.
+// Cause returns the error for the server's log; nil if the Problem is complete.
 func (p *Problem) Cause() error { return p.cause }
 
 // Error implements error.

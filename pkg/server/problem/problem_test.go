@@ -58,15 +58,16 @@ func TestOf(t *testing.T) {
 		"the server may not impersonate": {
 			err: impersonation,
 			want: Problem{Type: Unavailable.URI, Title: "Unavailable", Status: 503,
-				Detail: "the server may not act for you in this cluster",
-				Remedy: "tell an admin: the server lacks the right to impersonate you (docs/server.md)"},
+				Detail: "the server has no right to act for you in this cluster",
+				Remedy: "ask an admin to grant the server the right to impersonate you (docs/server.md)"},
 			cause: true, reason: "it is no right of the caller's that lacks",
 		},
 		"the server's own credentials": {
 			err: apierrors.NewUnauthorized("token expired"),
 			want: Problem{Type: BadGateway.URI, Title: "Bad gateway", Status: 502,
 				Detail: "the cluster does not accept the server's own credentials",
-				Remedy: "tell an admin: the server's kubeconfig or service account is no longer valid"},
+				Remedy: "report this to an admin: the server's kubeconfig or service account is no longer " +
+					"valid"},
 			cause: true, reason: "401 would make the caller log in again in vain",
 		},
 		"several things invalid": {
@@ -76,8 +77,8 @@ func TestOf(t *testing.T) {
 				Errors: []Error{
 					{Field: "spec", Detail: "minAvailable 9 exceeds the 8 ranks", Remedy: "set at most 8"},
 					{Field: "spec.replicas", Detail: "too many", Remedy: "use fewer"},
-					{Field: "spec.name", Detail: "must match", Remedy: "change it as the detail says"},
-					{Field: "spec.image", Detail: "give an image", Remedy: "change it as the detail says"},
+					{Field: "spec.name", Detail: "must match", Remedy: "correct it as described"},
+					{Field: "spec.image", Detail: "give an image", Remedy: "correct it as described"},
 				}},
 			reason: "the rules' own words, behind the API server's preamble",
 		},
@@ -85,10 +86,10 @@ func TestOf(t *testing.T) {
 			err: apierrors.NewInvalid(jobKind, "bert", field.ErrorList{field.Invalid(field.NewPath("patch"), "{}",
 				`strict decoding error: unknown field "spec.replica", duplicate field "spec.image"`)}),
 			want: Problem{Type: Malformed.URI, Title: "Malformed request", Status: 400, Field: "spec.replica",
-				Detail: "there is no such field", Remedy: "leave it out, or spell it as docs/api.md does",
+				Detail: "unknown field", Remedy: "remove it, or correct its name (docs/api.md)",
 				Errors: []Error{
-					{"spec.replica", "there is no such field", "leave it out, or spell it as docs/api.md does"},
-					{"spec.image", "the field is there twice", "leave one of them out"},
+					{"spec.replica", "unknown field", "remove it, or correct its name (docs/api.md)"},
+					{"spec.image", "duplicate field", "remove one of them"},
 				}},
 			reason: "as those of a body that is read here",
 		},
@@ -96,7 +97,7 @@ func TestOf(t *testing.T) {
 			err: apierrors.NewAlreadyExists(jobs, "bert"),
 			want: Problem{Type: AlreadyExists.URI, Title: "Already exists", Status: 409,
 				Detail: `trainingjobs.mlplatform.example.com "bert" already exists`, Remedy: "choose another name"},
-			reason: "it is told from a conflict of versions",
+			reason: "it differs from a conflict of versions",
 		},
 		"overload": {
 			err: apierrors.NewTooManyRequests("slow down", 7), header: "7",
@@ -107,13 +108,13 @@ func TestOf(t *testing.T) {
 		"a body without end": {
 			err: fmt.Errorf("reading: %w", &http.MaxBytesError{Limit: 10}),
 			want: Problem{Type: TooLarge.URI, Title: "Request too large", Status: 413,
-				Detail: "the body has more than the 10 bytes that are taken"},
+				Detail: "the body has more than 10 bytes"},
 			reason: "middleware limits bodies",
 		},
 		"too slow": {
 			err: context.DeadlineExceeded, cause: true,
 			want: Problem{Type: GatewayTimeout.URI, Title: "Gateway timeout", Status: 504,
-				Detail: "the answer took too long", Remedy: "send the request again"},
+				Detail: "the response took too long", Remedy: "send the request again"},
 			reason: "a timeout is the server's, and not a failure of its code",
 		},
 		"an error that says it itself": {
@@ -130,7 +131,7 @@ func TestOf(t *testing.T) {
 		"anything else": {
 			err: errors.New("dial tcp 10.0.0.1:5432: password secret"), cause: true,
 			want: Problem{Type: Internal.URI, Title: "Internal error", Status: 500, Detail: "the server has failed",
-				Remedy: "tell an admin: the server's log says why"},
+				Remedy: "report this to an admin: the server's log has the cause"},
 			reason: "addresses and secrets stay in the log",
 		},
 	} {
@@ -165,7 +166,6 @@ type busy struct {
 }
 
 func (busy) Error() string { return "not for the client" }
-
 func (b busy) Problem() (status int, detail, remedy string, retryAfter time.Duration) {
 	return b.status, "busy", "wait", b.retryAfter
 }
@@ -181,10 +181,10 @@ func TestTransform(t *testing.T) {
 	})
 	want := &Problem{
 		Type: Invalid.URI, Title: "Invalid", Status: 422, Field: "query.limi", Detail: "unknown query parameter",
-		Remedy: "leave limi out: the path does not have it",
+		Remedy: "remove limi: the path has no such parameter",
 		Errors: []Error{
-			{"query.limi", "unknown query parameter", "leave limi out: the path does not have it"},
-			{"query.limit", "expected number <= 500", "give limit a value that it can have (docs/openapi.json)"},
+			{"query.limi", "unknown query parameter", "remove limi: the path has no such parameter"},
+			{"query.limit", "expected number <= 500", "set limit to a valid value (docs/openapi.json)"},
 		},
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(Problem{})); diff != "" || err != nil {
@@ -193,14 +193,14 @@ func TestTransform(t *testing.T) {
 	got, _ = Transform(nil, "500", &huma.ErrorModel{Status: 500, Detail: "unexpected error occurred",
 		Errors: []*huma.ErrorDetail{{Message: "secret"}}})
 	if text, _ := json.Marshal(got); strings.Contains(string(text), "secret") {
-		t.Errorf("the client is told %s", text)
+		t.Errorf("the client receives %s", text)
 	}
 	if same, _ := Transform(nil, "200", 7); same != 7 {
 		t.Errorf("an answer has become %v", same)
 	}
 }
 
-// TestTypes: every type is told from the others, and stands for a status of an error.
+// TestTypes: the types differ, and each has the status of an error.
 func TestTypes(t *testing.T) {
 	seen, last := map[string]bool{}, 0
 	for _, typ := range Types() {

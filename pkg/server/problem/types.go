@@ -61,7 +61,7 @@ var (
 		"The cluster did not answer in time."}
 )
 
-// types in the order of their statuses. Of those with the same status the first stands for it.
+// types in the order of their statuses. The first with a status represents it.
 var types = []Type{
 	Malformed, Unauthenticated, Forbidden, NotFound, MethodNotAllowed, NotAcceptable, Timeout, Conflict,
 	AlreadyExists, Expired, PreconditionFailed, TooLarge, UnsupportedMediaType, Invalid, TooManyRequests,

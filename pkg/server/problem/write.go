@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// Write answers a request with an error, for handlers that huma does not know: middleware, and paths that are
-// not there. It returns the Problem that was written, so that its Cause can be logged.
+// Write responds with an error, for handlers outside of huma: middleware and unknown paths. It returns the
+// Problem that was written, so that the caller can log its Cause.
 func Write(w http.ResponseWriter, _ *http.Request, err error) *Problem {
 	p := Of(err)
 	h := w.Header()
@@ -18,12 +18,11 @@ func Write(w http.ResponseWriter, _ *http.Request, err error) *Problem {
 	w.WriteHeader(p.Status)
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(p) // to a client that may be gone
+	_ = encoder.Encode(p) // the client can have disconnected
 	return p
 }
 
-// WriteStatus answers with a Problem of the type that stands for a status: identity.WriteProblem and the
-// like.
+// WriteStatus responds with a Problem of the type of a status. It is an identity.WriteProblem.
 func WriteStatus(w http.ResponseWriter, r *http.Request, status int, detail, field, remedy string) {
 	Write(w, r, ForStatus(status, detail, remedy).About(field))
 }

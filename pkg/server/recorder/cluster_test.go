@@ -78,8 +78,8 @@ func replica(t *testing.T, s Store, change func(*Options)) *Recorder {
 	return r
 }
 
-// TestTwoReplicas share a store: each job gets the finalizer by one write, keeps that of somebody else, and
-// goes once it is recorded, with the kind of GPU that its node had.
+// TestTwoReplicas share a store: each job gets the finalizer by one write, keeps that of other controllers,
+// and goes once it is recorded, with the kind of GPU that its node had.
 func TestTwoReplicas(t *testing.T) {
 	n := control.NewNamespace(t, v1alpha1.SchedulerNative, 0)
 	n.AddNode(n.Name, map[string]string{product: "H100"},

@@ -21,14 +21,14 @@ func (r *Recorder) handler() toolscache.ResourceEventHandler {
 		UpdateFunc: func(old, o any) {
 			job, ok := o.(*v1alpha1.TrainingJob)
 			before, _ := old.(*v1alpha1.TrainingJob)
-			// A resync shows what was seen already.
+			// A resync has no news.
 			if ok && (before == nil || before.UID != job.UID || before.ResourceVersion != job.ResourceVersion) {
 				r.saw(job)
 			}
 		},
 		DeleteFunc: func(o any) {
 			missed, unseen := o.(toolscache.DeletedFinalStateUnknown)
-			if unseen { // a relist did not have it: the deletion itself was missed
+			if unseen { // from a relist: the deletion itself was missed
 				o = missed.Obj
 			}
 			if job, ok := o.(*v1alpha1.TrainingJob); ok {
@@ -38,16 +38,16 @@ func (r *Recorder) handler() toolscache.ResourceEventHandler {
 	}
 }
 
-// saw a version of a job.
+// saw records a version of a job.
 func (r *Recorder) saw(job *v1alpha1.TrainingJob) {
 	r.pending.add(r.RecordOf(job), versionKey(job))
 	r.finalizers.saw(job)
 }
 
-// sawDeleted records that a job is gone, with the last version of it that was seen.
+// sawDeleted records that a job is deleted, with its last known version.
 func (r *Recorder) sawDeleted(job *v1alpha1.TrainingJob, unseen bool) {
 	record := r.RecordOf(job)
-	if job.DeletionTimestamp == nil { // without finalizers it is gone at once
+	if job.DeletionTimestamp == nil { // without finalizers it is deleted at once
 		now := r.now()
 		if unseen {
 			record = history.Merge(record, history.Gone(record.Job.Key, nil, &now))
@@ -61,9 +61,9 @@ func (r *Recorder) sawDeleted(job *v1alpha1.TrainingJob, unseen bool) {
 	r.finalizers.gone(job)
 }
 
-// RecordOf returns what one version of a job says, as it is recorded. A deletion cannot be taken back: a job
-// that waits for its finalizers is as good as deleted, and every replica says the same time. It may be called
-// at any time; before Run has read the nodes, the kind of GPU is the resource.
+// RecordOf returns the record of one version of a job. A job that waits for its finalizers counts as deleted:
+// that cannot be undone, and every replica records the same time. RecordOf can be called at any time; before
+// Run has read the nodes, the kind of GPU is the resource.
 func (r *Recorder) RecordOf(job *v1alpha1.TrainingJob) history.Record {
 	record := history.Of(r.Cluster, job, history.Options{GPUKind: r.gpuKind, UserKeys: r.UserKeys})
 	if at := job.DeletionTimestamp; at != nil {
@@ -73,7 +73,7 @@ func (r *Recorder) RecordOf(job *v1alpha1.TrainingJob) history.Record {
 	return record
 }
 
-// now in whole seconds, as the API server's times are.
+// now returns the time in whole seconds, like the API server's times.
 func (r *Recorder) now() time.Time { return r.Clock.Now().UTC().Truncate(time.Second) }
 
 // versionKey of a job as it was seen.

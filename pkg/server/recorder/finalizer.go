@@ -18,23 +18,23 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// Finalizer keeps a deleted job until its history is written. It is also the owner of the field.
+// Finalizer keeps a deleted job until its history is written. It is also the field owner.
 const Finalizer = "mlplatform.example.com/history"
 
 var jobKind = v1alpha1.GroupVersion.WithKind("TrainingJob")
 
-// finalizers adds ours to jobs and removes it. Any number of replicas may do the same work.
+// finalizers adds and removes our finalizer. Any number of replicas can do the same work.
 type finalizers struct {
 	Options
 	metrics *metrics
 	queue   workqueue.TypedRateLimitingInterface[types.NamespacedName]
 
 	mu sync.Mutex
-	// last version of each deleted job that is written.
+	// last written version of each deleted job.
 	last map[types.NamespacedName]version
 }
 
-// workers act on that many jobs at a time.
+// workers is the number of concurrent changes.
 const workers = 4
 
 func newFinalizers(o Options, m *metrics) *finalizers {
@@ -55,7 +55,7 @@ const (
 	remove action = "remove"
 )
 
-// actionFor a job. written is the version of it that is in the history, where the job is deleted.
+// actionFor returns the action for a job. written is the version in the history, if the job is deleted.
 func actionFor(job *metav1.ObjectMeta, enabled bool, written string) action {
 	has := hasFinalizer(job)
 	switch {
@@ -71,14 +71,14 @@ func actionFor(job *metav1.ObjectMeta, enabled bool, written string) action {
 	return leave
 }
 
-// saw a version of a job.
+// saw queues a version of a job.
 func (f *finalizers) saw(job *v1alpha1.TrainingJob) {
 	if actionFor(&job.ObjectMeta, f.Finalizer, "") != leave {
 		f.queue.Add(client.ObjectKeyFromObject(job))
 	}
 }
 
-// written is a version of a job that is deleted and has our finalizer.
+// written records that the history has a version of a deleted job with our finalizer.
 func (f *finalizers) written(v version) {
 	key := types.NamespacedName{Namespace: v.namespace, Name: v.name}
 	f.mu.Lock()
@@ -87,10 +87,10 @@ func (f *finalizers) written(v version) {
 	f.queue.Add(key)
 }
 
-// gone forgets a job.
+// gone removes a job.
 func (f *finalizers) gone(job *v1alpha1.TrainingJob) { f.queue.Add(client.ObjectKeyFromObject(job)) }
 
-// lastWritten is the version of a deleted job that is written; empty where none is.
+// lastWritten returns the written version of a deleted job; empty if there is none.
 func (f *finalizers) lastWritten(key types.NamespacedName, uid types.UID) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -101,7 +101,7 @@ func (f *finalizers) lastWritten(key types.NamespacedName, uid types.UID) string
 	return ""
 }
 
-// run until the context ends.
+// run runs until the context ends.
 func (f *finalizers) run(ctx context.Context) {
 	stop := context.AfterFunc(ctx, f.queue.ShutDown)
 	defer stop()
@@ -115,7 +115,7 @@ func (f *finalizers) run(ctx context.Context) {
 	wait.Wait()
 }
 
-// next acts on a job of the queue. It reports false when the queue has ended.
+// next handles a job of the queue. It returns false when the queue has shut down.
 func (f *finalizers) next(ctx context.Context) bool {
 	key, ended := f.queue.Get()
 	if ended {
@@ -133,11 +133,11 @@ func (f *finalizers) next(ctx context.Context) bool {
 	return true
 }
 
-// act on a job as the cache has it. Where the job has changed, its next version comes as an event.
+// act on a job in the cache. If the job has changed, its next version arrives as an event.
 func (f *finalizers) act(ctx context.Context, key types.NamespacedName) error {
 	job := &v1alpha1.TrainingJob{}
 	err := f.Cache.Get(ctx, key, job)
-	written := f.lastWritten(key, job.UID) // which forgets a job that is gone
+	written := f.lastWritten(key, job.UID) // removes a deleted job
 	if err != nil {
 		return client.IgnoreNotFound(err)
 	}
@@ -163,8 +163,8 @@ func (f *finalizers) act(ctx context.Context, key types.NamespacedName) error {
 	return fmt.Errorf("%s the finalizer %s: %w", do, Finalizer, err)
 }
 
-// add it by an apply with nothing else in it, which leaves the finalizers of others to them. With the UID an
-// apply makes no job anew that is gone; one that is deleted since takes no new finalizer.
+// add applies only our finalizer, so others keep theirs. Because of the UID the apply never creates a deleted
+// job again; a job with a deletion timestamp accepts no new finalizer.
 func (f *finalizers) add(ctx context.Context, job *v1alpha1.TrainingJob) error {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(jobKind)
@@ -176,7 +176,7 @@ func (f *finalizers) add(ctx context.Context, job *v1alpha1.TrainingJob) error {
 		client.ForceOwnership)
 }
 
-// remove it from the very version that was read, whoever owns the field.
+// remove removes it from the version that was read, for any field owner.
 func (f *finalizers) remove(ctx context.Context, job *v1alpha1.TrainingJob) error {
 	others := slices.DeleteFunc(slices.Clone(job.Finalizers), func(n string) bool { return n == Finalizer })
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{

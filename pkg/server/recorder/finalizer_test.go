@@ -39,9 +39,10 @@ func TestActionFor(t *testing.T) {
 		"deleted and written": {"it is in the history", metav1.ObjectMeta{
 			DeletionTimestamp: &deletedAt, Finalizers: []string{Finalizer}, ResourceVersion: "7",
 		}, true, "7", remove},
-		"deleted, not written, turned off": {"whoever turns it off wants jobs to go", metav1.ObjectMeta{
-			DeletionTimestamp: &deletedAt, Finalizers: []string{Finalizer}, ResourceVersion: "7",
-		}, false, "", remove},
+		"deleted, not written, turned off": {"an admin who disables it wants deletions to complete",
+			metav1.ObjectMeta{
+				DeletionTimestamp: &deletedAt, Finalizers: []string{Finalizer}, ResourceVersion: "7",
+			}, false, "", remove},
 	} {
 		if got := actionFor(&tc.job, tc.enabled, tc.written); got != tc.want {
 			t.Errorf("%s: %q, want %q: %s", name, got, tc.want, tc.reason)

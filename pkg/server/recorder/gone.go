@@ -13,9 +13,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
 )
 
-// recordGone finds the jobs that the store has as not deleted and that the cluster has no longer. When they
-// were deleted is not known: before now. The cache alone does not tell, since another replica may have
-// recorded a job that it does not show yet.
+// recordGone records jobs of the store that no longer exist in the cluster as deleted before now. The cache
+// alone is not enough: another replica can have recorded a job that it does not have yet.
 func (r *Recorder) recordGone(ctx context.Context) error {
 	var jobs v1alpha1.TrainingJobList
 	if err := r.Cache.List(ctx, &jobs, client.UnsafeDisableDeepCopy); err != nil {
@@ -48,7 +47,7 @@ func (r *Recorder) recordGone(ctx context.Context) error {
 	return nil
 }
 
-// isGone asks the API server itself.
+// isGone reads the job from the API server.
 func (r *Recorder) isGone(ctx context.Context, v version) (bool, error) {
 	job := &metav1.PartialObjectMetadata{}
 	job.SetGroupVersionKind(jobKind)

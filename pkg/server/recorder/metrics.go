@@ -6,7 +6,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/metric"
 )
 
-// What is given up of versions that are not written; values of the label what.
+// Data that was dropped before it was written: values of the label what.
 const (
 	shedVersions = "versions"
 	shedDeleted  = "deleted"
@@ -25,7 +25,7 @@ const (
 	labelCluster          = "cluster"
 )
 
-// MetricDescriptions of a recorder, in the order of reading.
+// MetricDescriptions returns the metrics of a recorder.
 func MetricDescriptions() []metric.Description {
 	of := func(name string, t metric.Type, help, cardinality string, labels ...string) metric.Description {
 		return metric.Description{Name: name, Type: t, Help: help, Cardinality: cardinality,
@@ -92,7 +92,7 @@ func described() map[string]metric.Description {
 
 func (m *metrics) shed(what string) { m.dropped.WithLabelValues(what).Inc() }
 
-// Register the recorder's metrics under its cluster's name.
+// Register registers the recorder's metrics with its cluster's name.
 func (r *Recorder) Register(registry prometheus.Registerer) error {
 	registry = prometheus.WrapRegistererWith(prometheus.Labels{labelCluster: r.Cluster}, registry)
 	m, d := r.metrics, described()

@@ -14,9 +14,10 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// CacheOptions keep a cluster's cache small: of jobs without what no record has, of nodes the labels alone.
-// The cache may hold other kinds too. There are no options by kind, for which a cache asks the cluster while
-// it is made (controller-runtime 0.25, defaultOpts): one that is away would end the server.
+// CacheOptions keep a cluster's cache small: jobs without fields that no record has, and only the labels of
+// nodes. The cache can have other kinds too. There are no options by kind, because with them a cache contacts
+// the cluster when it is created (controller-runtime 0.25, defaultOpts): an unavailable cluster would end the
+// server.
 func CacheOptions() cache.Options {
 	strip := cache.TransformStripManagedFields()
 	return cache.Options{DefaultTransform: func(in any) (any, error) {
@@ -33,7 +34,7 @@ func nodeMetadata() *metav1.PartialObjectMetadata {
 	return node
 }
 
-// keepLabels of a node: it changes every few seconds, and its labels hardly ever.
+// keepLabels keeps the labels of a node: it changes every few seconds, its labels rarely.
 func keepLabels(node *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{
 		TypeMeta: node.TypeMeta,
@@ -43,7 +44,7 @@ func keepLabels(node *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadat
 	}
 }
 
-// gpuKind of a job that requests GPUs: the product that its nodes name, else the resource's name.
+// gpuKind returns the GPU product of the job's nodes, else the resource's name.
 func (r *Recorder) gpuKind(job *v1alpha1.TrainingJob) string {
 	if product := r.product(job); product != "" {
 		return product
@@ -51,7 +52,7 @@ func (r *Recorder) gpuKind(job *v1alpha1.TrainingJob) string {
 	return resourceOf(job, r.GPUs)
 }
 
-// resourceOf a job is the resource of which it requests most GPUs; of equally many the first by name.
+// resourceOf returns the GPU resource of which the job requests most; of equal ones the first by name.
 func resourceOf(job *v1alpha1.TrainingJob, counted framework.GPUs) string {
 	templates := []corev1.PodSpec{{Containers: []corev1.Container{{Resources: job.Spec.Resources}}}}
 	for _, role := range job.Spec.ReplicaSpecs {
@@ -72,8 +73,8 @@ func resourceOf(job *v1alpha1.TrainingJob, counted framework.GPUs) string {
 	return kind
 }
 
-// product is what the labels of the nodes that a job's ranks are on call their GPUs; of several kinds that of
-// most nodes, of equally many the first by name. It is empty where no node says.
+// product returns the GPU product in the labels of a job's nodes: the most frequent one, of equal ones the
+// first by name. It is empty if no node has the label.
 func (r *Recorder) product(job *v1alpha1.TrainingJob) string {
 	kind, votes := "", map[string]int{}
 	if len(r.GPUKindLabels) == 0 || !r.nodesRead.Load() {
@@ -81,7 +82,7 @@ func (r *Recorder) product(job *v1alpha1.TrainingJob) string {
 	}
 	for _, name := range job.Status.AllocatedNodes {
 		node := nodeMetadata()
-		// From memory, where the only error is that the node is not there.
+		// From memory: the only error is that the node does not exist.
 		if err := r.Cache.Get(context.Background(), types.NamespacedName{Name: name}, node); err != nil {
 			continue
 		}

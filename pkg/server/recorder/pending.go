@@ -10,7 +10,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
 )
 
-// version of a job that was seen.
+// version of a job.
 type version struct {
 	uid             types.UID
 	namespace, name string
@@ -19,26 +19,26 @@ type version struct {
 	deleting, gone bool
 }
 
-// entry is what is to be written of one job.
+// entry is the unwritten part of one job.
 type entry struct {
-	// version is the latest that was seen.
+	// version is the latest one.
 	version
-	// record joins all versions since the last write; where it was given up, reread says to make it from the
+	// record joins all versions since the last write; reread means that it was dropped and is made from the
 	// cache instead.
 	record history.Record
 	reread bool
 	size   int
-	// since is when the first of the versions was seen.
+	// since is when the first of the versions was observed.
 	since time.Time
 }
 
-// pending is what is to be written: for each job one entry, in the order in which they came. Records of all
-// together take at most limit bytes, by the estimate of sizeOf.
+// pending are the unwritten entries, one for each job, in the order of arrival. Their records take at most
+// limit bytes, by the estimate of sizeOf.
 type pending struct {
 	limit   int
 	metrics *metrics
 	now     func() time.Time
-	// wake has a token when there is something to take.
+	// wake has a token when there are entries.
 	wake chan struct{}
 
 	mu      sync.Mutex
@@ -55,7 +55,7 @@ func newPending(limit int, m *metrics, now func() time.Time) *pending {
 	}
 }
 
-// add a record of a version.
+// add adds the record of a version.
 func (p *pending) add(record history.Record, v version) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -63,7 +63,7 @@ func (p *pending) add(record history.Record, v version) {
 	p.ring()
 }
 
-// put an entry, joined to the one that is there. The caller holds the lock. newer is what was seen last.
+// put adds or joins an entry. The caller holds the lock. newer was observed last.
 func (p *pending) put(newer *entry) {
 	if element := p.entries[newer.uid]; element != nil {
 		e := element.Value.(*entry)
@@ -80,13 +80,13 @@ func (p *pending) put(newer *entry) {
 	}
 }
 
-// join what was seen later.
+// join adds a later observation.
 func (e *entry) join(newer *entry) {
 	gone := e.gone || newer.gone
 	switch {
 	case e.reread && newer.reread, !gone && (e.reread || newer.reread):
 		e.record, e.reread = history.Record{}, true
-	case e.reread: // a deleted job is in no cache to be read from: what there is of it counts
+	case e.reread: // no cache has a deleted job: keep what there is
 		e.record, e.reread = newer.record, false
 	case !newer.reread:
 		e.record = history.Merge(e.record, newer.record)
@@ -98,8 +98,8 @@ func (e *entry) join(newer *entry) {
 	e.gone = gone
 }
 
-// shed what can be had otherwise: of a live job its record, which is made from the cache later. For a deleted
-// job the others make room; where that is not enough, all of it goes but the deletion.
+// shed drops what can be read again: the record of a live job, which is made from the cache later. If that
+// does not suffice, it drops everything about deleted jobs except the deletion.
 func (p *pending) shed(last *entry) {
 	if !last.gone {
 		p.giveUp(last)
@@ -130,7 +130,7 @@ func (p *pending) resize(e *entry, record history.Record) {
 	p.bytes += e.size
 }
 
-// take at most n entries, the oldest first. They count as pending until written or putBack is called.
+// take takes at most n entries, the oldest first. They are pending until written or putBack is called.
 func (p *pending) take(n int) []*entry {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -144,19 +144,19 @@ func (p *pending) take(n int) []*entry {
 	return p.taken
 }
 
-// written forgets what was taken.
+// written removes the entries that were taken.
 func (p *pending) written() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.taken = nil
 }
 
-// putBack what was taken and could not be written, behind the others.
+// putBack appends the entries that could not be written.
 func (p *pending) putBack() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, e := range p.taken {
-		if element := p.entries[e.uid]; element != nil { // a later version has come meanwhile
+		if element := p.entries[e.uid]; element != nil { // a later version has arrived
 			later := p.order.Remove(element).(*entry)
 			delete(p.entries, e.uid)
 			p.bytes -= later.size
@@ -168,14 +168,14 @@ func (p *pending) putBack() {
 	p.ring()
 }
 
-// len is how many jobs have something that is not written.
+// len returns the number of jobs with unwritten changes.
 func (p *pending) len() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.order.Len() + len(p.taken)
 }
 
-// oldest is when the first was seen of what is not written; zero where all is.
+// oldest returns when the first unwritten change was observed; zero if there is none.
 func (p *pending) oldest() time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -201,7 +201,7 @@ func (p *pending) ring() {
 	}
 }
 
-// sizeOf a record in memory, roughly: its long texts, and a fixed size for each thing that it lists.
+// sizeOf estimates the memory of a record: its long texts, and a fixed size for each list entry.
 func sizeOf(r *history.Record) int {
 	things := 2 + len(r.Attempts) + len(r.Transitions) + len(r.Preemptions) + len(r.Samples) + len(r.Checkpoints)
 	size := len(r.Job.Manifest) + len(r.Job.Message) + 200*things

@@ -11,7 +11,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
 )
 
-// TestJoin: what is known of an entry after another version was seen. A record is told by its message.
+// TestJoin: what is known of an entry after another version was seen. The message identifies a record.
 func TestJoin(t *testing.T) {
 	at := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 	is := func(version, message string, change ...func(*entry)) *entry {

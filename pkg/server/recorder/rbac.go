@@ -1,9 +1,8 @@
 package recorder
 
-// The rights that recording needs, generated into deploy/server/role.yaml: jobs are followed, and read past
-// the cache before one is said to be gone. Of nodes only the metadata is asked for, but RBAC knows no such
-// distinction; without gpuKindLabels none are read.
+// The rights for recording, generated into deploy/server/role.yaml: the recorder follows jobs, and reads a
+// job from the API server before it records a deletion. It reads only the metadata of nodes, which RBAC does
+// not distinguish, and none without gpuKindLabels. deploy/server/finalizer.yaml has the right to patch jobs.
 //
-// The right to patch jobs, which the finalizer needs, is not among them: deploy/server/finalizer.yaml.
 // +kubebuilder:rbac:groups=mlplatform.example.com,resources=trainingjobs,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=list;watch

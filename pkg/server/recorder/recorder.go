@@ -19,7 +19,7 @@ import (
 
 // Store keeps records.
 type Store interface {
-	// Record joins records to what is kept of their jobs, all or none of them.
+	// Record merges records into the stored ones, all or none.
 	Record(ctx context.Context, records []history.Record) error
 	// Unfinished calls fn with every job of a cluster that is not known to be deleted.
 	Unfinished(ctx context.Context, cluster string,
@@ -32,36 +32,36 @@ type Cache interface {
 	GetInformer(ctx context.Context, obj client.Object, opts ...cache.InformerGetOption) (cache.Informer, error)
 }
 
-// Options of a Recorder. All are needed but those that say otherwise.
+// Options of a Recorder. All are required unless noted.
 type Options struct {
 	// Cluster is its name in the history.
 	Cluster string
 	Store   Store
-	// Cache is started by the caller. CacheOptions has what is needed of it.
+	// Cache is started by the caller, with CacheOptions.
 	Cache Cache
-	// Client reads past the cache and writes the finalizers.
+	// Client bypasses the cache and writes the finalizers.
 	Client client.Client
-	// Finalizer is added to jobs and kept until their deletion is written; otherwise it is removed from them.
+	// Finalizer is added to jobs until their deletion is written; otherwise it is removed from them.
 	Finalizer bool
-	// GPUKindLabels of nodes name the product of their GPUs; the first that a node has counts. Without any, no
-	// nodes are read.
+	// GPUKindLabels of nodes with the GPU product; the first that a node has counts. Without any, no nodes
+	// are read.
 	GPUKindLabels []string
-	// GPUs are the resources that count as GPUs, as the operator has them. None means the default ones.
+	// GPUs are the resources that count as GPUs, as in the operator. None means the default ones.
 	GPUs framework.GPUs
-	// UserKeys are the annotations and labels of a job that name its user.
+	// UserKeys are the annotations and labels with the user of a job.
 	UserKeys []string
-	// Log of what fails.
+	// Log of failures.
 	Log logr.Logger
-	// Clock by default is the machine's.
+	// Clock defaults to the machine's.
 	Clock clock.WithTicker
-	// KeptBytes bounds what is kept in memory of versions that are not written, by an estimate. Default: 64 MiB.
+	// KeptBytes bounds the memory of unwritten versions, by an estimate. Default: 64 MiB.
 	KeptBytes int
 }
 
 const (
 	defaultKeptBytes = 64 << 20
-	// firstDelay and longestDelay between attempts at what fails. The longest bounds how long a record that the
-	// store refuses can hold up one that has just come.
+	// firstDelay and longestDelay between retries. A record that the store rejects delays a new one by
+	// longestDelay at most.
 	firstDelay   = 100 * time.Millisecond
 	longestDelay = 5 * time.Second
 )
@@ -73,11 +73,11 @@ type Recorder struct {
 	finalizers *finalizers
 	metrics    *metrics
 	synced     atomic.Bool
-	// nodesRead is false until the nodes' labels are in memory: until then the cache would wait for them.
+	// nodesRead is false until the nodes' labels are in memory: before that the cache would block.
 	nodesRead atomic.Bool
 }
 
-// New makes a Recorder, which does nothing until Run.
+// New returns a Recorder, which does nothing until Run.
 func New(o Options) *Recorder {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -91,9 +91,9 @@ func New(o Options) *Recorder {
 	return r
 }
 
-// Run records until the context ends. What is pending then is written within a few seconds, or given up: it
-// is seen again after the next start, but for the exact time of a deletion. An error of the cluster or of the
-// store never ends it; it is logged, counted, and what failed is tried again.
+// Run records until the context ends. It then writes what is pending within a few seconds; the rest is
+// recorded after the next start, except the exact time of a deletion. Errors of the cluster or the store are
+// logged, counted and retried.
 func (r *Recorder) Run(ctx context.Context) error {
 	var g errgroup.Group
 	g.Go(func() error { return r.untilDone(ctx, "following the jobs", r.follow) })
@@ -102,17 +102,17 @@ func (r *Recorder) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// Synced reports whether all jobs of the cluster have been seen, and those that were deleted while nobody
-// watched have been found.
+// Synced reports whether all jobs of the cluster are listed, including those that were deleted while no
+// server was running.
 func (r *Recorder) Synced() bool { return r.synced.Load() }
 
-// Pending is how many jobs have something that is not written.
+// Pending returns the number of jobs with unwritten changes.
 func (r *Recorder) Pending() int { return r.pending.len() }
 
-// follow subscribes to the jobs, waits until all have been seen, and looks for those that are gone. It is
-// called again after an error; a handler is registered once.
+// follow subscribes to the jobs, waits until all are listed, and looks for deleted ones. It is called again
+// after an error; a handler is registered once.
 func (r *Recorder) follow(ctx context.Context) error {
-	if len(r.GPUKindLabels) > 0 { // before the jobs, whose kinds are looked up as they are seen
+	if len(r.GPUKindLabels) > 0 { // before the jobs, whose kinds depend on the nodes
 		nodes, err := r.Cache.GetInformer(ctx, nodeMetadata(), cache.BlockUntilSynced(false))
 		if err != nil {
 			return fmt.Errorf("following the nodes (deploy/server/role.yaml has the rights; with "+
@@ -134,7 +134,7 @@ func (r *Recorder) follow(ctx context.Context) error {
 	if err := r.await(ctx, registration.HasSynced); err != nil {
 		return err
 	}
-	return r.untilDone(ctx, "looking for jobs that are gone", func(ctx context.Context) error {
+	return r.untilDone(ctx, "looking for deleted jobs", func(ctx context.Context) error {
 		if err := r.recordGone(ctx); err != nil {
 			return err
 		}
@@ -143,7 +143,7 @@ func (r *Recorder) follow(ctx context.Context) error {
 	})
 }
 
-// await polls, since an informer offers nothing to wait on.
+// await polls, because an informer has no channel to wait on.
 func (r *Recorder) await(ctx context.Context, is func() bool) error {
 	ticker := r.Clock.NewTicker(firstDelay)
 	defer ticker.Stop()
@@ -157,7 +157,7 @@ func (r *Recorder) await(ctx context.Context, is func() bool) error {
 	return nil
 }
 
-// untilDone calls what may fail until it succeeds or the context ends, with growing delays.
+// untilDone retries a function until it succeeds or the context ends, with growing delays.
 func (r *Recorder) untilDone(ctx context.Context, what string, do func(context.Context) error) error {
 	for failures := 0; ; {
 		err := do(ctx)
@@ -172,14 +172,14 @@ func (r *Recorder) untilDone(ctx context.Context, what string, do func(context.C
 	}
 }
 
-// complain of the first of many failures, and of every twelfth: once a minute at the longest delay.
+// complain logs the first of many failures, and every twelfth: once a minute at the longest delay.
 func (r *Recorder) complain(err error, what string, failures int) {
 	if failures == 1 || failures%12 == 0 {
 		r.Log.Error(err, "Retrying", "while", what, "cluster", r.Cluster, "failures", failures)
 	}
 }
 
-// pause reports false when the context has ended meanwhile.
+// pause returns false if the context ends first.
 func (r *Recorder) pause(ctx context.Context, failures int) bool {
 	delay := longestDelay
 	if shift := failures - 1; shift < 6 {

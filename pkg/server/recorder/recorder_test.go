@@ -18,8 +18,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
 )
 
-// TestEveryVersionIsWritten: what each version said is in the record, also what came while the store was away
-// and no later version says any more.
+// TestEveryVersionIsWritten: what each version contains is in the record, also what came while the store was
+// away and no later version says any more.
 func TestEveryVersionIsWritten(t *testing.T) {
 	f := newFixture(t).start().synced()
 	f.store.set(func(s *fakeStore) { s.away = true })
@@ -78,7 +78,7 @@ func TestLittleMemory(t *testing.T) {
 	}
 }
 
-// TestDeletions: the record says when a job was deleted as exactly as anybody knows.
+// TestDeletions: the record has the time of a job's deletion as exactly as it is known.
 func TestDeletions(t *testing.T) {
 	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 	marked := metav1.NewTime(now.Add(-time.Hour))
@@ -133,8 +133,8 @@ type fixedClock struct {
 
 func (c fixedClock) Now() time.Time { return c.now }
 
-// TestGoneWhileAway: at the start, what the store has and the cluster has not is said to be gone, but never
-// what the API server does not confirm.
+// TestGoneWhileAway: at the start, what the store has and the cluster has not is recorded as deleted, but
+// never what the API server does not confirm.
 func TestGoneWhileAway(t *testing.T) {
 	f := newFixture(t)
 	known := func(name string) {
@@ -143,11 +143,11 @@ func TestGoneWhileAway(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"live", "gone", "anew", "young"} {
+	for _, name := range []string{"live", "gone", "recreated", "young"} {
 		known(name)
 	}
 	f.cache.jobSource.Add(job("live", 2))
-	f.api.jobs = map[string]types.UID{"live": "live-uid", "anew": "another-uid", "young": "young-uid"}
+	f.api.jobs = map[string]types.UID{"live": "live-uid", "recreated": "another-uid", "young": "young-uid"}
 	f.api.broken = errors.New("the server is currently unable to handle the request")
 	before := f.now()
 	f.start()
@@ -155,7 +155,7 @@ func TestGoneWhileAway(t *testing.T) {
 		return len(steps(f.store.record("live-uid"))) == 2 && f.api.asked() > 3 && f.Pending() == 0
 	})
 	if r := f.store.record("gone-uid"); r.Job.DeletedBefore != nil || f.Synced() {
-		t.Errorf("nobody has asked the API server: %v, synced %t", r.Job.DeletedBefore, f.Synced())
+		t.Errorf("the API server was not asked: %v, synced %t", r.Job.DeletedBefore, f.Synced())
 	}
 	f.api.set(func(c *fakeClient) { c.broken = nil })
 	f.synced()
@@ -164,10 +164,10 @@ func TestGoneWhileAway(t *testing.T) {
 		reason string
 		gone   bool
 	}{
-		"live":  {"it is there", false},
-		"gone":  {"there is none of the name", true},
-		"anew":  {"another job has its name", true},
-		"young": {"another replica has seen it, and this one's cache has not", false},
+		"live":      {"it is there", false},
+		"gone":      {"there is none of the name", true},
+		"recreated": {"another job has its name", true},
+		"young":     {"another replica has seen it, and this one's cache has not", false},
 	} {
 		r := f.store.record(types.UID(name + "-uid"))
 		at := r.Job.DeletedBefore
@@ -192,7 +192,7 @@ func TestRefusedRecord(t *testing.T) {
 	f.eventually("it is written when it can be", func() bool { return f.Pending() == 0 })
 }
 
-// TestEnd: what is pending when the server is told to end is written.
+// TestEnd: what is pending when the server stops is written.
 func TestEnd(t *testing.T) {
 	f := newFixture(t).start().synced()
 	f.store.set(func(s *fakeStore) { s.away = true })

@@ -13,14 +13,14 @@ import (
 const (
 	// batch is how many records are written in one transaction.
 	batch = 100
-	// writeTimeout of one batch, so that a database that hangs is one that is away.
+	// writeTimeout of one batch, so that a hanging database counts as unavailable.
 	writeTimeout = 30 * time.Second
-	// flushTimeout for what is pending at the end, well within a pod's grace.
+	// flushTimeout for the last write, well within a pod's grace period.
 	flushTimeout = 5 * time.Second
 )
 
-// write what is pending until the context ends, and then once more. After a failure records are written one
-// by one, so that the one that the store refuses is found and the others pass it by.
+// write writes what is pending until the context ends, and then once more. After a failure it writes records
+// one by one, so that a record that the store rejects does not block the others.
 func (r *Recorder) write(ctx context.Context) {
 	size, failures := batch, 0
 	for ctx.Err() == nil {
@@ -37,7 +37,7 @@ func (r *Recorder) write(ctx context.Context) {
 			failures, size = 0, min(2*size, batch)
 			continue
 		}
-		what := describe(entries) // once they are back, they belong to whoever sees the next version
+		what := describe(entries) // after putBack other goroutines change them
 		r.pending.putBack()
 		if ctx.Err() == nil {
 			size = 1
@@ -50,7 +50,7 @@ func (r *Recorder) write(ctx context.Context) {
 	r.flush(context.WithoutCancel(ctx))
 }
 
-// flush writes what is pending, until something fails or the time is over.
+// flush writes what is pending, until an error or the timeout.
 func (r *Recorder) flush(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()
@@ -61,7 +61,7 @@ func (r *Recorder) flush(ctx context.Context) {
 		}
 		if err := r.writeBatch(ctx, entries); err != nil {
 			r.pending.putBack()
-			r.Log.Error(err, "What is pending is read again after the next start", "cluster", r.Cluster,
+			r.Log.Error(err, "Pending changes are read again after the next start", "cluster", r.Cluster,
 				"jobs", r.pending.len())
 			return
 		}
@@ -102,8 +102,8 @@ func (r *Recorder) record(ctx context.Context, records []history.Record) error {
 	return nil
 }
 
-// readAgain makes the record of a job whose versions were given up from the cache. It reports false where the
-// job is not there: then its deletion has come since, or is about to.
+// readAgain makes the record of a job whose versions were dropped from the cache. It returns false if the
+// cache does not have the job: its deletion follows or was recorded.
 func (r *Recorder) readAgain(ctx context.Context, e *entry) bool {
 	job := &v1alpha1.TrainingJob{}
 	key := types.NamespacedName{Namespace: e.namespace, Name: e.name}
@@ -114,7 +114,7 @@ func (r *Recorder) readAgain(ctx context.Context, e *entry) bool {
 	return true
 }
 
-// describe what could not be written.
+// describe returns what could not be written.
 func describe(entries []*entry) string {
 	if len(entries) == 1 {
 		return "the history of " + entries[0].namespace + "/" + entries[0].name

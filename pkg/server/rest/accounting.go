@@ -19,59 +19,58 @@ import (
 
 const day = 24 * time.Hour
 
-// AccountingInput asks for what was used.
+// AccountingInput requests the usage.
 type AccountingInput struct {
 	ClusterPath
 	Accept    string            `header:"Accept" hidden:"true"`
-	By        []store.Dimension `query:"by" maxItems:"6" uniqueItems:"true" enum:"job,queue,user,namespace,gpuKind,day" doc:"What is told apart, separated by commas. Without it there is one sum."`
+	By        []store.Dimension `query:"by" maxItems:"6" uniqueItems:"true" enum:"job,queue,user,namespace,gpuKind,day" doc:"Dimensions, separated by commas. Without any there is one sum."`
 	From      time.Time         `query:"from" timeFormat:"2006-01-02" doc:"First day, UTC. By default the first of this month."`
 	To        time.Time         `query:"to" timeFormat:"2006-01-02" doc:"Day after the last one, UTC. By default tomorrow."`
 	Namespace string            `query:"namespace" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" doc:"Only one namespace. By default all in which the caller may list TrainingJobs."`
 }
 
-// Accounting is what was used in a period.
+// Accounting is the usage in a period.
 type Accounting struct {
 	Cluster  string            `json:"cluster"`
 	From     string            `json:"from" format:"date" doc:"First day, UTC."`
 	To       string            `json:"to" format:"date" doc:"Day after the last one, UTC."`
-	Time     time.Time         `json:"time" doc:"Up to when what goes on still is counted."`
+	Time     time.Time         `json:"time" doc:"End of open spans in the sums."`
 	By       []store.Dimension `json:"by" nullable:"false"`
-	Currency string            `json:"currency,omitempty" doc:"Of the costs; absent where no prices are configured."`
+	Currency string            `json:"currency,omitempty" doc:"Currency of the costs; absent without prices."`
 	Total    Usage             `json:"total"`
-	Items    []Usage           `json:"items" nullable:"false" doc:"By day where days are told apart, then the most GPU-seconds first."`
-	// Truncated reports whether there is more than is counted.
-	Truncated bool `json:"truncated,omitempty" doc:"Whether only the largest uses are counted, since there are too many: ask for a shorter period, or tell less apart."`
+	Items    []Usage           `json:"items" nullable:"false" doc:"By day, if requested, then by GPU-seconds, the most first."`
+	// Truncated reports whether some usage is not counted.
+	Truncated bool `json:"truncated,omitempty" doc:"Whether only the largest usages are counted, because there are too many: request a shorter period, or fewer dimensions."`
 }
 
-// Usage is what was used. Dimensions that are not told apart are absent.
+// Usage is one sum. Other dimensions are absent.
 type Usage struct {
-	Day       string `json:"day,omitempty" format:"date"`
-	Namespace string `json:"namespace,omitempty"`
-	Queue     string `json:"queue,omitempty"`
-	User      string `json:"user,omitempty"`
-	GPUKind   string `json:"gpuKind,omitempty"`
-	JobUID    string `json:"jobUID,omitempty"`
-	JobName   string `json:"jobName,omitempty"`
-
+	Day            string `json:"day,omitempty" format:"date"`
+	Namespace      string `json:"namespace,omitempty"`
+	Queue          string `json:"queue,omitempty"`
+	User           string `json:"user,omitempty"`
+	GPUKind        string `json:"gpuKind,omitempty"`
+	JobUID         string `json:"jobUID,omitempty"`
+	JobName        string `json:"jobName,omitempty"`
 	QueuedSeconds  int64  `json:"queuedSeconds" doc:"Time in which attempts waited."`
 	RunningSeconds int64  `json:"runningSeconds" doc:"Time in which attempts ran."`
 	GPUSeconds     int64  `json:"gpuSeconds" doc:"Running time multiplied by the GPUs of the gang."`
 	GPUHours       string `json:"gpuHours" doc:"GPU-seconds in hours, as a decimal number."`
-	LostSeconds    int64  `json:"lostSeconds" doc:"Running time whose training had to be done again."`
+	LostSeconds    int64  `json:"lostSeconds" doc:"Running time whose training had to be repeated."`
 	LostGPUSeconds int64  `json:"lostGPUSeconds"`
 	Jobs           int64  `json:"jobs" doc:"Jobs that were created in the period."`
 	Attempts       int64  `json:"attempts" doc:"Attempts that were first queued in the period."`
 	Preemptions    int64  `json:"preemptions" doc:"Preemptions in the period."`
-	Assumed        int64  `json:"assumed,omitempty" doc:"Attempts that nobody saw, whose GPUs are taken to be those of the next."`
-	UnknownEnds    int64  `json:"unknownEnds,omitempty" doc:"Times of which the end is unknown; they are not counted."`
+	Assumed        int64  `json:"assumed,omitempty" doc:"Attempts that were not observed, whose GPUs are assumed to be those of the next."`
+	UnknownEnds    int64  `json:"unknownEnds,omitempty" doc:"Spans with an unknown end; they are not counted."`
 
-	Asked                   int64 `json:"asked" doc:"How often trainers were asked to save, so that their gangs could make room for others."`
+	Asked                   int64 `json:"asked" doc:"How often trainers were asked for a checkpoint before a preemption."`
 	Saved                   int64 `json:"saved" doc:"How often nothing was lost then."`
-	PreemptedLostGPUSeconds int64 `json:"preemptedLostGPUSeconds" doc:"The part of lostGPUSeconds that was lost so that others had room, as the operator had planned it."`
-	RoomMade                int64 `json:"roomMade" doc:"How often others made room, as the operator had planned it."`
-	RoomSeconds             int64 `json:"roomSeconds" doc:"How long gangs had lacked room until others had made some."`
+	PreemptedLostGPUSeconds int64 `json:"preemptedLostGPUSeconds" doc:"The part of lostGPUSeconds that preemptions by the operator lost."`
+	RoomMade                int64 `json:"roomMade" doc:"How often the operator preempted others for a gang."`
+	RoomSeconds             int64 `json:"roomSeconds" doc:"How long these gangs waited for capacity."`
 
-	Cost     *string  `json:"cost" nullable:"true" doc:"A decimal number in the currency; null where a kind of GPU has no price."`
+	Cost     *string  `json:"cost" nullable:"true" doc:"A decimal number in the currency; null if a kind of GPU has no price."`
 	Unpriced []string `json:"unpricedGPUKinds,omitempty" doc:"Kinds of GPU that were used and have no price."`
 
 	cost cost.Cost
@@ -85,21 +84,22 @@ type AccountingOutput struct {
 }
 
 func (s *Server) routeAccounting() {
-	responses := text(typeCSV, "What was used")
+	responses := text(typeCSV, "The usage")
 	responses["200"].Content[typeJSON] = &huma.MediaType{
 		Schema: schemaOf[Accounting](s.api.OpenAPI().Components.Schemas),
 	}
 	register(s, huma.Operation{
 		OperationID: "getAccounting", Method: http.MethodGet, Path: inCluster + "/accounting", Tags: tagHistory,
-		Summary: "Get what was used, and what it cost",
-		Description: "Sums over the namespaces in which the caller may list TrainingJobs, also of jobs that are " +
-			"deleted. As CSV where Accept asks for text/csv. At most 1100 days; by day 366; by job, by user and " +
+		Summary: "Get the usage and its costs",
+		Description: "Sums over the namespaces in which the caller may list TrainingJobs, including " +
+			"deleted jobs. " +
+			"As CSV if Accept requests text/csv. At most 1100 days; by day 366; by job, by user and " +
 			"queue, or by user or queue and day 31.",
 		Responses: responses,
 	}, s.accounting)
 }
 
-// accounting in the media type that the caller asks for.
+// accounting returns the usage in the requested media type.
 func (s *Server) accounting(ctx context.Context, in *AccountingInput) (*AccountingOutput, error) {
 	a, err := s.used(ctx, in)
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *Server) accounting(ctx context.Context, in *AccountingInput) (*Accounti
 	return &AccountingOutput{typeJSON, "Accept", body}, nil
 }
 
-// used sums what was used.
+// used returns the usage with its costs.
 func (s *Server) used(ctx context.Context, in *AccountingInput) (*Accounting, error) {
 	if err := s.known(in.Cluster); err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func (s *Server) used(ctx context.Context, in *AccountingInput) (*Accounting, er
 		return nil, err
 	}
 	by := in.By
-	if !slices.Contains(by, store.ByGPUKind) { // which the prices are of
+	if !slices.Contains(by, store.ByGPUKind) { // prices are by kind
 		by = append(slices.Clone(by), store.ByGPUKind)
 	}
 	used, err := s.History.Accounting(ctx, store.AccountingQuery{
@@ -140,7 +140,7 @@ func (s *Server) used(ctx context.Context, in *AccountingInput) (*Accounting, er
 	return s.report(in, now, used), nil
 }
 
-// complete fills in the period: this month until today.
+// complete sets the default period: this month until today.
 func (in *AccountingInput) complete(now time.Time) {
 	if in.To.IsZero() {
 		in.To = now.Truncate(day).Add(day)
@@ -151,7 +151,7 @@ func (in *AccountingInput) complete(now time.Time) {
 	}
 }
 
-// report sums, with what they cost.
+// report converts sums, and computes their costs.
 func (s *Server) report(in *AccountingInput, now time.Time, used []store.Usage) *Accounting {
 	a := &Accounting{
 		Cluster: in.Cluster, From: in.From.Format(time.DateOnly), To: in.To.Format(time.DateOnly), Time: now,
@@ -163,13 +163,13 @@ func (s *Server) report(in *AccountingInput, now time.Time, used []store.Usage) 
 	}
 	for i := range a.Items {
 		a.Total.sum(&a.Items[i])
-		a.Items[i].say()
+		a.Items[i].derive()
 	}
-	a.Total.say()
+	a.Total.derive()
 	return a
 }
 
-// fold kinds of GPU together where they are not told apart.
+// fold adds up the kinds of GPU if they are not a requested dimension.
 func (s *Server) fold(by []store.Dimension, used []store.Usage) []Usage {
 	kinds := slices.Contains(by, store.ByGPUKind)
 	rows, at := []Usage{}, map[store.Usage]int{}
@@ -226,7 +226,7 @@ func (u *Usage) add(o *store.Usage) {
 	u.RoomSeconds += o.RoomSeconds
 }
 
-// sum of rows.
+// sum adds a row.
 func (u *Usage) sum(o *Usage) {
 	u.add(&store.Usage{
 		QueuedSeconds: o.QueuedSeconds, RunningSeconds: o.RunningSeconds, GPUSeconds: o.GPUSeconds,
@@ -238,7 +238,7 @@ func (u *Usage) sum(o *Usage) {
 	u.cost.Join(&o.cost)
 }
 
-// say what is computed from the sums.
-func (u *Usage) say() {
+// derive sets the fields that are computed from the sums.
+func (u *Usage) derive() {
 	u.GPUHours, u.Cost, u.Unpriced = cost.Hours(u.GPUSeconds), u.cost.Amount(), u.cost.Unpriced()
 }

@@ -15,14 +15,14 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// ActionInput names a job that something is done to.
+// ActionInput names a job and the action.
 type ActionInput struct {
 	JobPath
 	DryRun
 	IfMatch
 }
 
-// Action is what can be done to a job beside changing its fields.
+// Action on a job other than a change of its fields.
 type Action string
 
 // Actions.
@@ -38,14 +38,16 @@ func (s *Server) routeActions() {
 		summary, description string
 	}{
 		{Suspend, "Suspend a TrainingJob",
-			"Sets spec.runPolicy.suspend: the job saves a checkpoint where it can, and gives everything back. It " +
-				"keeps no place in its queue. A job that is suspended already stays so."},
+			"Sets spec.runPolicy.suspend: the job saves a checkpoint if it can, and releases its " +
+				"resources. It " +
+				"loses its place in the queue. A suspended job does not change."},
 		{Resume, "Resume a TrainingJob",
-			"Takes spec.runPolicy.suspend back: the job is queued again, and goes on from its last complete " +
-				"checkpoint. A job that is not suspended stays as it is."},
+			"Unsets spec.runPolicy.suspend: the job is queued again, and resumes from its last complete " +
+				"checkpoint. A job that is not suspended does not change."},
 		{Restart, "Restart a TrainingJob",
-			"Gives the annotation " + v1alpha1.AnnotationRestart + " a new value: the job saves a checkpoint where " +
-				"it can, and starts a new attempt from it. It spends none of backoffLimit."},
+			"Sets the annotation " + v1alpha1.AnnotationRestart + " to a new value: the job saves a " +
+				"checkpoint if " +
+				"it can, and starts a new attempt from it. It does not count toward backoffLimit."},
 	} {
 		register(s, huma.Operation{
 			OperationID: string(a.name) + "TrainingJob", Method: http.MethodPost, Path: named + "/" + string(a.name),
@@ -54,7 +56,6 @@ func (s *Server) routeActions() {
 		}, func(ctx context.Context, in *ActionInput) (*JobOutput, error) { return s.act(ctx, a.name, in) })
 	}
 }
-
 func (s *Server) act(ctx context.Context, action Action, in *ActionInput) (*JobOutput, error) {
 	only, err := in.parse()
 	if err != nil {
@@ -75,7 +76,7 @@ func (s *Server) act(ctx context.Context, action Action, in *ActionInput) (*JobO
 		value := s.Clock.Now().UTC().Format(time.RFC3339Nano)
 		change["metadata"] = map[string]any{"annotations": map[string]any{v1alpha1.AnnotationRestart: value}}
 	default:
-		return nil, problem.Newf(problem.NotFound, "there is no action %s", action)
+		return nil, problem.Newf(problem.NotFound, "unknown action %s", action)
 	}
 	body, _ := json.Marshal(change) // of strings and booleans
 	if body, err = mergePatch(body, in.JobPath, only); err != nil {
@@ -84,17 +85,17 @@ func (s *Server) act(ctx context.Context, action Action, in *ActionInput) (*JobO
 	return s.send(ctx, in.JobPath, client.RawPatch(types.MergePatchType, body), only, in.DryRun)
 }
 
-// futile reports an error where the operator would do nothing: the client would wait for it in vain.
+// futile returns an error if the operator would do nothing, so that the client does not wait for it.
 func futile(action Action, job *v1alpha1.TrainingJob) error {
 	switch {
 	case job.DeletionTimestamp != nil:
 		return problem.New(problem.Conflict, "the job is being deleted", "create a new one")
 	case job.Status.Phase.Finished():
 		return problem.Newf(problem.Conflict, "the job has finished: it is %s", job.Status.Phase).
-			WithRemedy("create a new one, which may begin with a checkpoint of this one")
+			WithRemedy("create a new one, which can begin with a checkpoint of this one")
 	case action == Restart && spec.Suspended(job):
-		return problem.New(problem.Conflict, "the job is suspended, and has nothing to restart",
-			"resume it, which starts a new attempt")
+		return problem.New(problem.Conflict, "the job is suspended, so nothing can restart",
+			"resume it to start a new attempt")
 	}
 	return nil
 }

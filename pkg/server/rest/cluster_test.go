@@ -82,7 +82,7 @@ func (r *real) create(t *testing.T) {
 	})
 }
 
-// rights: everybody is told what kubectl would tell them.
+// rights: each user gets the same errors as from kubectl.
 func (r *real) rights(t *testing.T) {
 	as := rest.CopyConfig(r.cluster.RESTConfig())
 	for _, user := range []string{"bob", "eve"} {
@@ -132,7 +132,7 @@ func (r *real) rights(t *testing.T) {
 				continue
 			}
 			if p := got.problem(t); p.Status != http.StatusForbidden || p.Detail != want.Error() {
-				t.Errorf("%s is told about %s\n%s, want\n%v", user, name, got.body, want)
+				t.Errorf("%s gets for %s\n%s, want\n%v", user, name, got.body, want)
 			}
 		}
 	}
@@ -204,18 +204,18 @@ func (r *real) change(t *testing.T) {
 	} {
 		dry := r.do(request{method: "PATCH", path: teamA + "/changed?dryRun=All", body: c.body,
 			headers: []string{c.contentType}})
-		var said v1alpha1.TrainingJob
-		dry.decode(t, http.StatusOK, &said)
-		if is := *r.now(t, "changed").Spec.Replicas; *said.Spec.Replicas != 3 || is != 2 {
-			t.Errorf("a dry run says %d, and there are %d", *said.Spec.Replicas, is)
+		var reported v1alpha1.TrainingJob
+		dry.decode(t, http.StatusOK, &reported)
+		if is := *r.now(t, "changed").Spec.Replicas; *reported.Spec.Replicas != 3 || is != 2 {
+			t.Errorf("a dry run says %d, and there are %d", *reported.Spec.Replicas, is)
 		}
 		r.do(request{method: "PATCH", path: teamA + "/changed", body: c.body, headers: []string{c.contentType}}).
-			decode(t, http.StatusOK, &said)
+			decode(t, http.StatusOK, &reported)
 		if is := *r.now(t, "changed").Spec.Replicas; is != 3 {
 			t.Errorf("%s: %d", c.contentType, is)
 		}
 		r.do(request{method: "PATCH", path: teamA + "/changed", body: `{"spec":{"replicas":2}}`,
-			headers: []string{merge}}).decode(t, http.StatusOK, &said)
+			headers: []string{merge}}).decode(t, http.StatusOK, &reported)
 	}
 	for action, done := range map[string]func(*v1alpha1.TrainingJob) bool{
 		"suspend": func(j *v1alpha1.TrainingJob) bool { return *j.Spec.RunPolicy.Suspend },
@@ -296,7 +296,7 @@ func (r *real) changes(t *testing.T) {
 	again.expect("modified seen", "deleted seen", "synced {}")
 }
 
-// kubelet is one that knows logs alone. It writes a line, and goes on when it is told to.
+// kubelet is one that knows logs alone. It writes a line, and continues when the test lets it.
 type kubelet struct{ more chan string }
 
 func (k kubelet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -366,7 +366,7 @@ func (r *real) rankLogs(t *testing.T) {
 	no := r.do(request{path: teamA + "/logged/logs?index=1", user: "bob"})
 	if p := no.problem(t); p.Status != http.StatusForbidden || !strings.Contains(p.Detail,
 		`cannot get resource "pods"`) {
-		t.Errorf("bob is told %s", no.body)
+		t.Errorf("bob gets %s", no.body)
 	}
 }
 
@@ -413,7 +413,7 @@ func (r *real) quotas(t *testing.T) {
 			}
 		}
 		if hidden != (user == "bob") {
-			t.Errorf("%s is told %+v", user, got.Unreadable)
+			t.Errorf("%s gets %+v", user, got.Unreadable)
 		}
 	}
 }

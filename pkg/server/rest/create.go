@@ -18,13 +18,13 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 )
 
-// fieldOwner of what is written through the API.
+// fieldOwner of the API's writes.
 const fieldOwner = client.FieldOwner("trainingjob-server")
 
-// strictly asks the API server to refuse fields that it does not know.
+// strictly makes the API server reject unknown fields.
 const strictly = client.FieldValidation("Strict")
 
-// CreateInput is a TrainingJob to be.
+// CreateInput is a new TrainingJob.
 type CreateInput struct {
 	NamespacePath
 	DryRun
@@ -35,8 +35,8 @@ type CreateInput struct {
 // CreateOutput is the job that was created.
 type CreateOutput struct {
 	Location string   `header:"Location" doc:"Path of the job; absent after a dry run."`
-	ETag     string   `header:"ETag" doc:"Names this version of the job, for If-Match and If-None-Match."`
-	Warning  []string `header:"Warning" doc:"What the cluster warns of, as kubectl prints it."`
+	ETag     string   `header:"ETag" doc:"The version of the job, for If-Match and If-None-Match."`
+	Warning  []string `header:"Warning" doc:"Warnings of the cluster, as in kubectl."`
 	Body     Job
 }
 
@@ -64,7 +64,6 @@ func (s *Server) create(ctx context.Context, in *CreateInput) (*CreateOutput, er
 	}
 	return out, nil
 }
-
 func (s *Server) decode(ctx context.Context, in *CreateInput) (*v1alpha1.TrainingJob, error) {
 	leave, err := s.beginDecoding(ctx, in.RawBody, in.ContentType)
 	if err != nil {
@@ -74,8 +73,8 @@ func (s *Server) decode(ctx context.Context, in *CreateInput) (*v1alpha1.Trainin
 	return decode(in.RawBody, in.ContentType, in.Namespace)
 }
 
-// beginDecoding waits until a body may be decoded. Bodies in JSON have the bound of those in YAML, because an
-// empty object in a list takes more memory than a node of YAML.
+// beginDecoding waits until a body may be decoded. JSON has the limit of YAML, because an empty object in a
+// list takes more memory than a node of YAML.
 func (s *Server) beginDecoding(ctx context.Context, body []byte, contentType string) (func(), error) {
 	nodes := boundedyaml.Nodes(body)
 	if nodes > boundedyaml.MaxNodes {
@@ -88,13 +87,13 @@ func (s *Server) beginDecoding(ctx context.Context, body []byte, contentType str
 	return s.BeginDecoding(ctx, nodes)
 }
 
-// isYAML reports whether a content type is one of YAML.
+// isYAML reports whether a content type is YAML.
 func isYAML(contentType string) bool {
 	mediaType, _, err := mime.ParseMediaType(contentType)
 	return err == nil && (mediaType == typeYAML || mediaType == "application/x-yaml" || mediaType == "text/yaml")
 }
 
-// decode reads a TrainingJob that is to be created in a namespace. Nothing that it has is ignored.
+// decode reads the TrainingJob to create in a namespace. It ignores no field.
 func decode(body []byte, contentType, namespace string) (*v1alpha1.TrainingJob, error) {
 	body, err := asJSON(body, contentType)
 	if err != nil {
@@ -119,32 +118,33 @@ func decode(body []byte, contentType, namespace string) (*v1alpha1.TrainingJob, 
 	return job, nil
 }
 
-// asJSON is a body that is JSON or YAML by its content type.
+// asJSON returns the body as JSON; it is JSON or YAML, by its content type.
 func asJSON(body []byte, contentType string) ([]byte, error) {
 	mediaType, _, err := mime.ParseMediaType(contentType)
 	switch {
 	case isYAML(contentType):
 		converted, err := new(boundedyaml.Input).ToJSON(body)
 		if err != nil {
-			return nil, problem.Newf(problem.Malformed, "the body is no YAML: %v", err).About("body").
+			return nil, problem.Newf(problem.Malformed, "the body is not YAML: %v", err).About("body").
 				WithRemedy("send one TrainingJob")
 		}
 		return converted, nil
 	case contentType == "" || err == nil && mediaType == typeJSON:
 		return body, nil
 	}
-	return nil, problem.Newf(problem.UnsupportedMediaType, "a TrainingJob is not taken as %s", contentType).
+	return nil, problem.Newf(problem.UnsupportedMediaType, "%s is not supported for a TrainingJob",
+		contentType).
 		About("header.Content-Type").WithRemedy("send " + typeJSON + " or " + typeYAML)
 }
 
-// unwritable reports an error for parts of a job that others write.
+// unwritable returns an error for fields that others write.
 func unwritable(body []byte) error {
 	var parts struct {
 		Status   json.RawMessage            `json:"status"`
 		Metadata map[string]json.RawMessage `json:"metadata"`
 	}
 	if json.Unmarshal(body, &parts) != nil {
-		return nil // the strict decoding says what is wrong
+		return nil // strict decoding reports the error
 	}
 	if parts.Status != nil {
 		return readOnly("status", "the operator writes it")
@@ -158,39 +158,39 @@ func unwritable(body []byte) error {
 }
 
 func readOnly(field, why string) *problem.Problem {
-	return problem.New(problem.Malformed, "it cannot be written: "+why, "leave it out").About(field)
+	return problem.New(problem.Malformed, "it is read-only: "+why, "remove it").About(field)
 }
 
-// mismatch is how package json says that a value has another type.
+// mismatch matches package json's error for a value of another type.
 var mismatch = regexp.MustCompile(`cannot unmarshal (\S+) into Go struct field [^. ]+\.(\S+) of type (\S+)`)
 
 func unreadable(err error) error {
 	if found := mismatch.FindStringSubmatch(err.Error()); found != nil {
-		return problem.Newf(problem.Malformed, "it is a %s, where %s is expected", found[1], found[3]).
-			About(found[2]).WithRemedy("give it a value of that type (docs/api.md)")
+		return problem.Newf(problem.Malformed, "it is a %s, %s is expected", found[1], found[3]).
+			About(found[2]).WithRemedy("set a value of that type (docs/api.md)")
 	}
 	return problem.Newf(problem.Malformed, "the body cannot be read: %v", err).About("body").
 		WithRemedy("send one TrainingJob as JSON, or as YAML with Content-Type " + typeYAML)
 }
 
-// unknownField of a strict error: a field that does not exist, or is there twice.
+// unknownField converts an error of strict decoding: an unknown or duplicate field.
 func unknownField(err error) problem.Error {
-	said := problem.Error{Detail: err.Error(), Remedy: "change it as the detail says"}
+	found := problem.Error{Detail: err.Error(), Remedy: "correct it as described"}
 	var at kjson.FieldError
 	if !errors.As(err, &at) {
-		return said
+		return found
 	}
-	said.Field = at.FieldPath()
+	found.Field = at.FieldPath()
 	if strings.HasPrefix(err.Error(), "duplicate") {
-		said.Detail, said.Remedy = "the field is there twice", "leave one of them out"
+		found.Detail, found.Remedy = "duplicate field", "remove one of them"
 	} else {
-		said.Detail = "there is no such field"
-		said.Remedy = "leave it out, or spell it as docs/api.md does"
+		found.Detail = "unknown field"
+		found.Remedy = "remove it, or correct its name (docs/api.md)"
 	}
-	return said
+	return found
 }
 
-// disagreements of a job with the path that it was sent to.
+// disagreements between a job and the path of the request.
 func disagreements(job *v1alpha1.TrainingJob, namespace string) []problem.Error {
 	var all []problem.Error
 	for _, part := range []struct{ field, is, want string }{
@@ -199,15 +199,15 @@ func disagreements(job *v1alpha1.TrainingJob, namespace string) []problem.Error 
 	} {
 		if part.is != "" && part.is != part.want {
 			all = append(all, problem.Error{
-				Field: part.field, Detail: fmt.Sprintf("it is %q, but the path has %q", part.is, part.want),
-				Remedy: "make them agree, or leave it out",
+				Field: part.field, Detail: fmt.Sprintf("is %q, but the path has %q", part.is, part.want),
+				Remedy: "make them agree, or remove it",
 			})
 		}
 	}
 	if job.Name == "" && job.GenerateName == "" {
 		all = append(all, problem.Error{
 			Field: "metadata.name", Detail: "the job has no name",
-			Remedy: "give metadata.name or metadata.generateName",
+			Remedy: "set metadata.name or metadata.generateName",
 		})
 	}
 	return all

@@ -32,7 +32,7 @@ var figures = []string{
 	"cost", "currency", "unpriced_gpu_kinds",
 }
 
-// encodeCSV has a line for each item, without the total, which programs would count twice.
+// encodeCSV writes a line for each item, without the total, which programs would count twice.
 func encodeCSV(a *Accounting) ([]byte, error) {
 	var out bytes.Buffer
 	w := csv.NewWriter(&out)
@@ -71,7 +71,7 @@ func encodeCSV(a *Accounting) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// harmless is a cell that no spreadsheet takes for a formula: a job may name any user
+// harmless returns a cell that no spreadsheet reads as a formula: a job can name any user
 // (https://owasp.org/www-community/attacks/CSV_Injection).
 func harmless(cell string) string {
 	if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {

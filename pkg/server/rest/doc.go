@@ -1,16 +1,15 @@
-// Package rest answers one question: what does the server say over HTTP about the TrainingJobs of its
-// clusters?
+// Package rest serves the REST API over the TrainingJobs of the configured clusters.
 //
 //	request ─▶ Server ─┬─ one object, or a change ─▶ Access.As ─▶ the cluster, as the caller
-//	                   ├─ lists, changes as they happen ─▶ Live ─┐
-//	                   └─ what is over, what was used ─▶ History ─┴─▶ Access.Visible ─▶ answer
+//	                   ├─ lists and live changes ────▶ Live ────┐
+//	                   └─ past jobs and accounting ──▶ History ─┴─▶ Access.Visible ─▶ response
 //
-// docs/server.md describes the API, docs/openapi.json is its contract; both are held by tests.
+// docs/server.md describes the API, docs/openapi.json is its contract; tests compare both.
 //
-//	server.go       what a Server needs, and its routes
+//	server.go       options and routes
 //	openapi.go      the document, and schema.go TrainingJobs in it
 //	inputs.go       parameters that several operations share
-//	visibility.go   who may see what
+//	visibility.go   rights of the caller
 //	jobs.go, list.go, create.go, patch.go, preconditions.go, actions.go, warnings.go
 //	explain.go, logs.go, queues.go
 //	history.go, accounting.go, cost.go, csv.go
@@ -18,12 +17,11 @@
 //	inprocess.go    the same operations for callers in the process
 //
 // Invariants:
-//   - Every call about one object, and every change, is made to the cluster as the caller. What is read from
-//     caches and from the history is shown where the cluster says that the caller may read it there.
-//   - Nothing that a caller names is dialled: names of clusters are looked up, and all others become parts of
-//     paths of an API server after they have been checked.
-//   - Every error is a problem.Problem. What a request has that is not known is an error, and never ignored.
-//   - No answer and no stream takes memory without bound: pages are limited, logs are copied as they come,
-//     and a reader of events that does not keep up is dropped.
-//   - Authentication is done before: the context of a request has the caller, whom only Access knows.
+//   - Every call about one object, and every change, acts as the caller in the cluster. Data from caches and
+//     from the history is returned only if the caller may read it in the cluster.
+//   - Requests do not choose network targets: names of clusters are looked up, and other names become parts
+//     of API server paths after validation.
+//   - Every error is a problem.Problem. Unknown parameters and fields are errors.
+//   - Memory is bounded: lists have pages, logs are streamed, and a slow reader of events is disconnected.
+//   - Middleware has authenticated the request before: its context has the caller.
 package rest

@@ -13,29 +13,27 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 )
 
-// EventsInput asks for changes of jobs.
+// EventsInput requests changes of jobs.
 type EventsInput struct {
 	ClusterPath
 	Namespace   string `query:"namespace" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" doc:"Only jobs of one namespace."`
-	Name        string `query:"name" maxLength:"63" pattern:"^[a-z]([-a-z0-9]*[a-z0-9])?$" doc:"Only the job of a name; with namespace."`
-	After       string `query:"after" maxLength:"64" doc:"The position of a list, or the id of an event: changes since then. Without it, or where it is too long ago, the stream begins with reset and all jobs as they are."`
-	LastEventID string `header:"Last-Event-ID" maxLength:"64" doc:"As the parameter after, which it comes before: a browser sends it when it connects again."`
+	Name        string `query:"name" maxLength:"63" pattern:"^[a-z]([-a-z0-9]*[a-z0-9])?$" doc:"Only the job with a name; requires namespace."`
+	After       string `query:"after" maxLength:"64" doc:"Position of a list, or id of an event: send the changes since then. Without it, or if it is too old, the stream begins with reset and all current jobs."`
+	LastEventID string `header:"Last-Event-ID" maxLength:"64" doc:"Like the parameter after, which it overrides: browsers send it when they reconnect."`
 }
 
-// Names of events beside those of live.Change.
+// Names of events in addition to live.Change.
 const (
 	eventReset  = "reset"
 	eventSynced = "synced"
 )
-
 const aboutEvents = `Server-sent events. Each has a name, an id, and a JSON object as its data:
+- added, modified, deleted: the current TrainingJob, or its last version. Events can repeat.
+- reset, {}: discard all jobs; the current ones follow as added.
+- synced, {}: all current jobs or missed changes have been sent; live changes follow.
 
-- added, modified, deleted: the TrainingJob as it is now, or was last. An event may come twice.
-- reset, {}: forget what you know; the jobs that there are follow as added.
-- synced, {}: what was there, or was missed, has been sent; what follows happens now.
-
-A browser that connects again sends the id of the last event, and misses nothing. Comments are sent while
-nothing happens. The stream ends when its reader does not keep up, and after an hour at the latest.`
+A browser that reconnects sends the id of the last event, and misses nothing. Comments are sent while
+nothing happens. The stream ends if its reader is too slow, and after an hour at the latest.`
 
 func (s *Server) routeEvents() {
 	schemas := s.api.OpenAPI().Components.Schemas
@@ -60,13 +58,12 @@ func (s *Server) routeEvents() {
 		}},
 	}, s.events)
 }
-
 func (s *Server) events(ctx context.Context, in *EventsInput) (*huma.StreamResponse, error) {
 	if err := s.known(in.Cluster); err != nil {
 		return nil, err
 	}
 	if in.Name != "" && in.Namespace == "" {
-		return nil, problem.New(problem.Invalid, "a name is one of a namespace", "give namespace, too").
+		return nil, problem.New(problem.Invalid, "name requires namespace", "set namespace, too").
 			About("query.name")
 	}
 	if in.Namespace != "" {
@@ -86,7 +83,7 @@ func (s *Server) events(ctx context.Context, in *EventsInput) (*huma.StreamRespo
 		return nil, liveError(in.Cluster, err)
 	}
 	r := &reader{server: s, cluster: in.Cluster, seen: map[string]bool{}}
-	if err := r.learn(ctx, namespacesOf(subscription)); err != nil { // while it can be told by a status
+	if err := r.learn(ctx, namespacesOf(subscription)); err != nil { // while the status can report the error
 		subscription.Close()
 		return nil, err
 	}
@@ -99,16 +96,16 @@ func (s *Server) events(ctx context.Context, in *EventsInput) (*huma.StreamRespo
 	}}, nil
 }
 
-// reader of events, with what it may see.
+// reader of events, and its rights.
 type reader struct {
 	server  *Server
 	cluster string
 	out     *events.Writer
-	// seen is whether the reader may list the jobs of a namespace, as the cluster last said.
+	// seen is whether the reader may list the jobs of a namespace, at the last review.
 	seen map[string]bool
 }
 
-// run a stream until its reader, or its right or time to read, has gone.
+// run sends events until the reader disconnects, loses its rights or reaches the time limit.
 func (r *reader) run(ctx context.Context, sub *live.Subscription) error {
 	if err := r.begin(ctx, sub); err != nil {
 		return err
@@ -144,7 +141,7 @@ func (r *reader) run(ctx context.Context, sub *live.Subscription) error {
 	}
 }
 
-// begin with all jobs, or with the changes that were missed.
+// begin sends all jobs, or the missed changes.
 func (r *reader) begin(ctx context.Context, sub *live.Subscription) error {
 	if sub.Reset {
 		if err := r.out.Event(eventReset, sub.Position, []byte("{}")); err != nil {
@@ -159,7 +156,7 @@ func (r *reader) begin(ctx context.Context, sub *live.Subscription) error {
 		if err != nil {
 			return fmt.Errorf("encoding a job: %w", err)
 		}
-		// Without an id: who has not got all of them begins anew.
+		// Without an id: a reader that does not receive all of them starts again.
 		if err := r.out.Event(string(live.Added), "", data); err != nil {
 			return err
 		}
@@ -180,7 +177,7 @@ func namespacesOf(sub *live.Subscription) []string {
 	return all
 }
 
-// change tells of one, if the reader may see it.
+// change sends a change, if the reader may see it.
 func (r *reader) change(ctx context.Context, e live.Event) error {
 	if _, known := r.seen[e.Job.Namespace]; !known {
 		if err := r.learn(ctx, []string{e.Job.Namespace}); err != nil {
@@ -197,7 +194,7 @@ func (r *reader) change(ctx context.Context, e live.Event) error {
 	return r.out.Event(string(e.Change), e.Position, data)
 }
 
-// learn which of some namespaces the reader may see.
+// learn reviews in which of some namespaces the reader may list jobs.
 func (r *reader) learn(ctx context.Context, namespaces []string) error {
 	may, err := r.server.visible(ctx, r.cluster, namespaces)
 	if err != nil {
@@ -209,8 +206,8 @@ func (r *reader) learn(ctx context.Context, namespaces []string) error {
 	return nil
 }
 
-// recheck what the reader may see. Where that has changed the stream ends, and whoever connects again begins
-// anew: the last id that is sent is none.
+// recheck reviews the reader's rights. If they changed the stream ends with an invalid id, so that the reader
+// starts again.
 func (r *reader) recheck(ctx context.Context) (same bool, err error) {
 	before := r.seen
 	r.seen = map[string]bool{}

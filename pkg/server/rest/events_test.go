@@ -161,7 +161,7 @@ func TestEventsIdle(t *testing.T) {
 	t.Error("it goes on")
 }
 
-// TestEventsRights: who may see less, or more, than before begins anew.
+// TestEventsRights: readers whose rights change start again.
 func TestEventsRights(t *testing.T) {
 	s := newServer(t, newJob("team-a", "a1"), newJob("team-b", "b1"))
 	m := s.messages("events", "bob")

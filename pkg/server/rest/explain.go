@@ -13,7 +13,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/timeline"
 )
 
-// ExplainOutput is why a job does what it does.
+// ExplainOutput is why a job has its state.
 type ExplainOutput struct{ Body explain.Explanation }
 
 // TimelineOutput is the timeline of a job.
@@ -22,22 +22,22 @@ type TimelineOutput struct{ Body timeline.Timeline }
 func (s *Server) routeExplain() {
 	register(s, huma.Operation{
 		OperationID: "explainTrainingJob", Method: http.MethodGet, Path: named + "/explain", Tags: tagJobs,
-		Summary: "Explain what a TrainingJob does",
-		Description: "The one reason why it waits, with its arithmetic (what the gang needs, what is free, " +
-			"what is short), and the next step.",
+		Summary: "Explain the state of a TrainingJob",
+		Description: "The reason why the job waits, with its arithmetic (what the gang needs, what is " +
+			"free, " +
+			"what is missing), and the next step.",
 	}, s.explain)
 	register(s, huma.Operation{
 		OperationID: "getTrainingJobTimeline", Method: http.MethodGet, Path: named + "/timeline", Tags: tagJobs,
-		Summary: "Get what has happened to a TrainingJob",
-		Description: "Phases with their durations, preemptions with their costs, checkpoints, failures. What " +
-			"is not known any more is said to be so.",
+		Summary: "Get the timeline of a TrainingJob",
+		Description: "Phases with durations, preemptions with costs, checkpoints and failures, and what " +
+			"is no longer known.",
 	}, s.timeline)
 	register(s, huma.Operation{
 		OperationID: "getHistoryTimeline", Method: http.MethodGet, Path: inCluster + "/history/jobs/{uid}/timeline",
-		Tags: tagHistory, Summary: "Get what has happened to a job that has existed",
+		Tags: tagHistory, Summary: "Get the timeline of a past job",
 	}, s.historyTimeline)
 }
-
 func (s *Server) explain(ctx context.Context, in *JobPath) (*ExplainOutput, error) {
 	job, err := s.job(ctx, *in)
 	if err != nil {
@@ -45,7 +45,6 @@ func (s *Server) explain(ctx context.Context, in *JobPath) (*ExplainOutput, erro
 	}
 	return &ExplainOutput{explain.Of(job, s.Clock.Now().UTC())}, nil
 }
-
 func (s *Server) timeline(ctx context.Context, in *JobPath) (*TimelineOutput, error) {
 	r, err := s.jobRecord(ctx, in)
 	if err != nil {
@@ -54,14 +53,17 @@ func (s *Server) timeline(ctx context.Context, in *JobPath) (*TimelineOutput, er
 	return &TimelineOutput{r.Timeline}, nil
 }
 
-// withFailures adds what the history does not record: the failure that the status tells.
+// withFailures adds the failure in the status, which the history does not record.
 func withFailures(r history.Record, job *v1alpha1.TrainingJob) []timeline.Entry {
 	all := timeline.OfRecord(r)
 	for _, e := range timeline.Of(job) {
 		if e.Kind != timeline.RankFailed {
 			continue
 		}
-		later := func(o timeline.Entry) bool { return e.Time != nil && o.Time != nil && o.Time.After(*e.Time) }
+		later := func(o timeline.Entry) bool {
+			return e.Time != nil && o.Time != nil &&
+				o.Time.After(*e.Time)
+		}
 		at := slices.IndexFunc(all, later)
 		if at < 0 {
 			at = len(all)
@@ -70,7 +72,6 @@ func withFailures(r history.Record, job *v1alpha1.TrainingJob) []timeline.Entry 
 	}
 	return all
 }
-
 func (s *Server) historyTimeline(ctx context.Context, in *HistoryPath) (*TimelineOutput, error) {
 	r, err := s.record(ctx, *in)
 	if err != nil {

@@ -81,11 +81,11 @@ func TestTimeline(t *testing.T) {
 		Transitions: []history.Transition{{Time: earlier, Phase: v1alpha1.PhaseRunning, Attempt: 1}},
 	}}
 	got := get(teamA + "/bert/timeline")
-	said := kinds(got.Items)
-	running, failed := strings.Index(said, "Phase Running"), strings.Index(said, "RankFailed")
-	queued := strings.Index(said, "Phase Queued")
+	reported := kinds(got.Items)
+	running, failed := strings.Index(reported, "Phase Running"), strings.Index(reported, "RankFailed")
+	queued := strings.Index(reported, "Phase Queued")
 	if got.Source != timeline.FromHistory || running < 0 || failed < running || queued < failed {
-		t.Errorf("of a job that is recorded: %s from %s", said, got.Source)
+		t.Errorf("of a job that is recorded: %s from %s", reported, got.Source)
 	}
 	if past := kinds(get("history/jobs/uid-bert/timeline").Items); !strings.Contains(past, "Phase Running") ||
 		strings.Contains(past, "Queued") {

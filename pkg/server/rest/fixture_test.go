@@ -76,7 +76,6 @@ func (a *rights) grant(user string, namespaces ...string) {
 	defer a.mu.Unlock()
 	a.lists[user] = namespaces
 }
-
 func (a *rights) As(string, identity.Identity) (client.WithWatch, *rest.Config, error) {
 	return a.client, a.config, a.away
 }
@@ -91,7 +90,6 @@ func (a *rights) May(
 	}
 	return a.allows(id, what.Namespace), a.away
 }
-
 func (a *rights) Visible(_ context.Context, _ string, id identity.Identity, _ string, namespaces []string) (
 	bool, []string, error,
 ) {
@@ -124,17 +122,14 @@ func (p *past) Job(_ context.Context, key history.Key) (history.Record, error) {
 	}
 	return r, p.err
 }
-
 func (p *past) Jobs(_ context.Context, q store.JobsQuery) (store.JobsPage, error) {
 	p.jobs = q
 	return p.page, p.err
 }
-
 func (p *past) Samples(_ context.Context, _ history.Key, q store.SamplesQuery) ([]history.Sample, error) {
 	p.sampled = q
 	return p.samples, p.err
 }
-
 func (p *past) Accounting(_ context.Context, q store.AccountingQuery) ([]store.Usage, error) {
 	p.accounting = append(p.accounting, q)
 	return p.usages, p.err
@@ -230,7 +225,7 @@ func newServer(t *testing.T, objects ...client.Object) *server {
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user := r.Header.Get("User")
 		ctx := r.Context()
-		if user != "nobody" {
+		if user != "anonymous" {
 			ctx = as(ctx, user)
 		}
 		mux.ServeHTTP(w, r.WithContext(ctx))
@@ -298,7 +293,6 @@ func (s *server) stored(job *v1alpha1.TrainingJob) *v1alpha1.TrainingJob {
 	}
 	return got
 }
-
 func newJob(namespace, name string, edit ...func(*v1alpha1.TrainingJob)) *v1alpha1.TrainingJob {
 	job := &v1alpha1.TrainingJob{
 		ObjectMeta: metav1.ObjectMeta{

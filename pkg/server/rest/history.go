@@ -18,30 +18,30 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/store"
 )
 
-// HistoryInput asks for jobs that have existed.
+// HistoryInput requests past and current jobs.
 type HistoryInput struct {
 	ClusterPath
 	Page
 	Namespace string           `query:"namespace" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" doc:"Only jobs of one namespace."`
-	Name      string           `query:"name" maxLength:"63" doc:"Only jobs of a name: names are used again."`
+	Name      string           `query:"name" maxLength:"63" doc:"Only jobs with a name: names are reused."`
 	User      string           `query:"user" maxLength:"253" doc:"Only jobs of a user."`
 	Queue     string           `query:"queue" maxLength:"253" doc:"Only jobs of a queue."`
-	Phase     []v1alpha1.Phase `query:"phase" maxItems:"9" enum:"Pending,Queued,Starting,Running,Draining,Restarting,Suspended,Succeeded,Failed" doc:"Phases that the jobs were last seen in, separated by commas."`
-	From      time.Time        `query:"from" doc:"Only jobs that were created then or later (RFC 3339)."`
-	To        time.Time        `query:"to" doc:"Only jobs that were created before then (RFC 3339)."`
-	Deleted   string           `query:"deleted" enum:"true,false" doc:"true: only jobs that no longer exist. false: only those that are not known to be deleted."`
+	Phase     []v1alpha1.Phase `query:"phase" maxItems:"9" enum:"Pending,Queued,Starting,Running,Draining,Restarting,Suspended,Succeeded,Failed" doc:"Last known phases, separated by commas."`
+	From      time.Time        `query:"from" doc:"Only jobs created at this time or later (RFC 3339)."`
+	To        time.Time        `query:"to" doc:"Only jobs created before this time (RFC 3339)."`
+	Deleted   string           `query:"deleted" enum:"true,false" doc:"true: only deleted jobs. false: only jobs not known to be deleted."`
 }
 
-// HistoryJobsOutput is a page of jobs, the youngest first.
+// HistoryJobsOutput is a page of jobs, the newest first.
 type HistoryJobsOutput struct {
-	Link string `header:"Link" doc:"The next page, where there is one (rel=next)."`
+	Link string `header:"Link" doc:"The next page, if any (rel=next)."`
 	Body struct {
 		Metadata PageMetadata  `json:"metadata"`
 		Items    []history.Job `json:"items"`
 	}
 }
 
-// HistoryPath names a job for ever.
+// HistoryPath names a job permanently.
 type HistoryPath struct {
 	ClusterPath
 	UID string `path:"uid" maxLength:"64" pattern:"^[-0-9a-zA-Z]+$" doc:"UID of a TrainingJob."`
@@ -59,12 +59,12 @@ type HistoryRecord struct {
 // HistoryJobOutput is one job.
 type HistoryJobOutput struct{ Body HistoryRecord }
 
-// SamplesInput asks for what a job's trainer has reported.
+// SamplesInput requests the reports of a job's trainer.
 type SamplesInput struct {
 	HistoryPath
 	Attempt  int32  `query:"attempt" minimum:"0" doc:"Only those of one attempt; 0 for all."`
-	Limit    int    `query:"limit" minimum:"1" maximum:"2000" default:"1000" doc:"How many samples the answer has at most."`
-	Continue string `query:"continue" maxLength:"64" pattern:"^[0-9]+-[0-9]+$" doc:"The token metadata.continue of the page before."`
+	Limit    int    `query:"limit" minimum:"1" maximum:"2000" default:"1000" doc:"Maximum number of samples in the response."`
+	Continue string `query:"continue" maxLength:"64" pattern:"^[0-9]+-[0-9]+$" doc:"Token metadata.continue of the previous page."`
 }
 
 // SamplesOutput is a page of samples, by attempt and step.
@@ -78,23 +78,23 @@ type SamplesOutput struct {
 func (s *Server) routeHistory() {
 	register(s, huma.Operation{
 		OperationID: "listHistoryJobs", Method: http.MethodGet, Path: inCluster + "/history/jobs", Tags: tagHistory,
-		Summary: "List the jobs that have existed",
-		Description: "The youngest first, those that exist still among them; of the namespaces in which the " +
+		Summary: "List past and current jobs",
+		Description: "The newest first, including existing ones, of all namespaces in which the " +
 			"caller may list TrainingJobs.",
 	}, s.historyJobs)
 	register(s, huma.Operation{
 		OperationID: "getHistoryJob", Method: http.MethodGet, Path: inCluster + "/history/jobs/{uid}",
-		Tags: tagHistory, Summary: "Get what is known of a job",
-		Description: "Its attempts, transitions, preemptions and checkpoints, also when it is deleted. What is " +
-			"not known is absent.",
+		Tags: tagHistory, Summary: "Get the record of a job",
+		Description: "Its attempts, transitions, preemptions and checkpoints, also of deleted jobs. " +
+			"Unknown " +
+			"fields are absent.",
 	}, s.historyJob)
 	register(s, huma.Operation{
 		OperationID: "getHistorySamples", Method: http.MethodGet, Path: inCluster + "/history/jobs/{uid}/samples",
-		Tags: tagHistory, Summary: "Get what a job's trainer reported",
+		Tags: tagHistory, Summary: "Get the reports of a job's trainer",
 		Description: "Progress and metrics by attempt and step, thinned to at most 500 for each attempt.",
 	}, s.historySamples)
 }
-
 func (s *Server) historyJobs(ctx context.Context, in *HistoryInput) (*HistoryJobsOutput, error) {
 	if err := s.known(in.Cluster); err != nil {
 		return nil, err
@@ -120,8 +120,8 @@ func (s *Server) historyJobs(ctx context.Context, in *HistoryInput) (*HistoryJob
 	return out, nil
 }
 
-// historyNamespaces are those whose jobs the caller may list: nil for all. A single one that is asked for
-// must be among them. Namespaces that no longer exist count by the rights that the caller would have in them.
+// historyNamespaces returns the namespaces whose jobs the caller may list: nil for all. It returns an error
+// if a requested one is not among them. For deleted namespaces the caller's rights count as if they existed.
 func (s *Server) historyNamespaces(ctx context.Context, cluster, only string) ([]string, error) {
 	if only != "" {
 		return []string{only}, s.listable(ctx, cluster, only)
@@ -130,7 +130,7 @@ func (s *Server) historyNamespaces(ctx context.Context, cluster, only string) ([
 	if all || err != nil {
 		return nil, err
 	}
-	// The sums of all time know every namespace that has had a job.
+	// The accounting has every namespace that ever had a job.
 	tomorrow := s.Clock.Now().UTC().Truncate(day).Add(day)
 	used, err := s.History.Accounting(ctx, store.AccountingQuery{
 		Cluster: cluster, From: tomorrow.Add(-store.MaxDays * day), To: tomorrow, Now: s.Clock.Now(),
@@ -149,7 +149,6 @@ func (s *Server) historyNamespaces(ctx context.Context, cluster, only string) ([
 	}
 	return append([]string{}, visible...), nil
 }
-
 func (s *Server) historyJob(ctx context.Context, in *HistoryPath) (*HistoryJobOutput, error) {
 	r, err := s.record(ctx, *in)
 	if err != nil {
@@ -158,8 +157,8 @@ func (s *Server) historyJob(ctx context.Context, in *HistoryPath) (*HistoryJobOu
 	return &HistoryJobOutput{HistoryRecord{r.Job, r.Attempts, r.Transitions, r.Preemptions, r.Checkpoints}}, nil
 }
 
-// record of a job that the caller may get. To others it is said not to be known: its UID tells no namespace
-// about which they could be forbidden anything.
+// record returns a job that the caller may get. For others it is unknown, because its UID reveals no
+// namespace for which the cluster could deny access.
 func (s *Server) record(ctx context.Context, at HistoryPath) (history.Record, error) {
 	if err := s.known(at.Cluster); err != nil {
 		return history.Record{}, err
@@ -180,7 +179,6 @@ func (s *Server) record(ctx context.Context, at HistoryPath) (history.Record, er
 	}
 	return r, nil
 }
-
 func (s *Server) historySamples(ctx context.Context, in *SamplesInput) (*SamplesOutput, error) {
 	if _, err := s.record(ctx, in.HistoryPath); err != nil {
 		return nil, err
@@ -199,7 +197,7 @@ func (s *Server) historySamples(ctx context.Context, in *SamplesInput) (*Samples
 	return out, nil
 }
 
-// positionOf a token that its pattern has let through. A number too large is behind all samples.
+// positionOf decodes a token that matches its pattern. A number that is too large is after all samples.
 func positionOf(token string) *store.SamplePosition {
 	if token == "" {
 		return nil
@@ -210,24 +208,24 @@ func positionOf(token string) *store.SamplePosition {
 	return &store.SamplePosition{Attempt: int32(a), Step: b}
 }
 
-// historyError says what the history has answered.
+// historyError converts an error of the history.
 func historyError(err error) error {
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return problem.New(problem.NotFound, "no such job is known", "look for it in the list of the history")
+		return problem.New(problem.NotFound, "the job is unknown", "look for it in the list of the history")
 	case errors.Is(err, store.ErrBadCursor):
 		return badToken()
 	case errors.Is(err, store.ErrBadQuery):
 		detail := strings.TrimPrefix(err.Error(), store.ErrBadQuery.Error()+": ")
-		field, said, has := strings.Cut(detail, ": ")
+		field, problemText, has := strings.Cut(detail, ": ")
 		if !has {
-			return problem.New(problem.Invalid, detail, "change the parameters as the detail says")
+			return problem.New(problem.Invalid, detail, "correct the parameters as described")
 		}
-		return problem.New(problem.Invalid, said, "change it as the detail says").About("query." + field)
+		return problem.New(problem.Invalid, problemText, "correct it as described").About("query." + field)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	}
 	return problem.New(problem.Unavailable, "the history cannot be read",
-		"ask again, and tell an admin if that lasts").
+		"retry, and report it to an admin if it persists").
 		RetryAfter(retrySync).CausedBy(err)
 }

@@ -66,7 +66,7 @@ func TestHistoryJobs(t *testing.T) {
 	}
 }
 
-// TestHistoryJob: whoever may get a job may know what is known of it; others are told that it is not known.
+// TestHistoryJob: a user who may get a job may read its history; for others it is unknown.
 func TestHistoryJob(t *testing.T) {
 	s := newServer(t)
 	key := history.Key{Cluster: "main", UID: "uid-old"}
@@ -90,13 +90,12 @@ func TestHistoryJob(t *testing.T) {
 	unknown := s.do(request{path: "history/jobs/uid-none", user: "eve"})
 	hidden := s.do(request{path: "history/jobs/uid-old", user: "eve"})
 	if diff := cmp.Diff(string(unknown.body), string(hidden.body)); diff != "" || hidden.StatusCode != 404 {
-		t.Errorf("what one may not see is told from what there is not (-unknown +hidden):\n%s", diff)
+		t.Errorf("hidden jobs differ from unknown ones (-unknown +hidden):\n%s", diff)
 	}
 	hidden = s.do(request{path: "history/jobs/uid-old/samples", user: "eve"})
 	if hidden.StatusCode != 404 {
 		t.Errorf("samples: %d", hidden.StatusCode)
 	}
-
 	s.past.samples = []history.Sample{{Attempt: 1, Step: 10, Time: now}, {Attempt: 2, Step: 5, Time: now}}
 	var page struct {
 		Metadata PageMetadata
@@ -112,7 +111,7 @@ func TestHistoryJob(t *testing.T) {
 	}
 }
 
-// TestAccounting: costs are exact, and unknown where a price is; what is not told apart is summed.
+// TestAccounting: costs are exact, and unknown where a price is; other dimensions are summed.
 func TestAccounting(t *testing.T) {
 	s := newServer(t)
 	s.past.usages = []store.Usage{
@@ -149,7 +148,6 @@ func TestAccounting(t *testing.T) {
 	if diff := cmp.Diff(query, s.past.accounting[0]); diff != "" {
 		t.Errorf("asked for (-want +got):\n%s", diff)
 	}
-
 	s.past.usages = []store.Usage{{GPUKind: "H100", GPUSeconds: 1}, {GPUKind: "free", GPUSeconds: 1}}
 	s.do(request{path: "accounting"}).decode(t, 200, &got)
 	if got.From != "2026-11-01" || got.To != "2026-11-26" || len(got.Items) != 1 || len(got.By) != 0 {

@@ -18,11 +18,11 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 )
 
-// The operations for callers in the same process, such as the board: the same code as over HTTP, with the
-// same rights. Each expects the caller in the context (identity.NewContext), and holds its input to the same
-// defaults and bounds. Errors become what HTTP answers by problem.Of.
+// The operations for callers in the same process, such as the board: the same code and rights as over HTTP.
+// Each requires the caller in the context (identity.NewContext), and applies the same defaults and limits to
+// its input. problem.Of converts errors to those of HTTP.
 
-// Clusters that there are; the first is the default.
+// Clusters returns the clusters; the first is the default.
 func (s *Server) Clusters(ctx context.Context) ([]ClusterStatus, error) {
 	out, err := s.clusters(ctx, &struct{}{})
 	if err != nil {
@@ -31,8 +31,8 @@ func (s *Server) Clusters(ctx context.Context) ([]ClusterStatus, error) {
 	return out.Body.Items, nil
 }
 
-// VisibleJobs are those of a cluster, or of one of its namespaces, that the caller may list, by namespace and
-// name. They are shared: read only.
+// VisibleJobs returns the jobs of a cluster, or of one of its namespaces, that the caller may list, by
+// namespace and name. They are shared: read only.
 func (s *Server) VisibleJobs(ctx context.Context, cluster, namespace string) (
 	[]*v1alpha1.TrainingJob, error,
 ) {
@@ -47,40 +47,39 @@ func (s *Server) VisibleJobs(ctx context.Context, cluster, namespace string) (
 	return v.Jobs, err
 }
 
-// GetJob reads one from the cluster.
+// GetJob reads a job from the cluster.
 func (s *Server) GetJob(ctx context.Context, in *GetInput) (*JobOutput, error) {
 	return inProcess(ctx, s.get, in)
 }
 
-// CreateJob from JSON or YAML.
+// CreateJob creates a job from JSON or YAML.
 func (s *Server) CreateJob(ctx context.Context, in *CreateInput) (*CreateOutput, error) {
 	return inProcess(ctx, s.create, in)
 }
 
-// DeleteJob deletes one.
+// DeleteJob deletes a job.
 func (s *Server) DeleteJob(ctx context.Context, in *DeleteInput) (*DeleteOutput, error) {
 	return inProcess(ctx, s.delete, in)
 }
 
-// ActOnJob suspends, resumes or restarts one.
+// ActOnJob suspends, resumes or restarts a job.
 func (s *Server) ActOnJob(ctx context.Context, action Action, in *ActionInput) (*JobOutput, error) {
 	return inProcess(ctx, func(ctx context.Context, in *ActionInput) (*JobOutput, error) {
 		return s.act(ctx, action, in)
 	}, in)
 }
 
-// JobRecord is all that is known of a job that exists, but for its samples.
+// JobRecord returns everything about an existing job except its samples.
 func (s *Server) JobRecord(ctx context.Context, in *JobPath) (*JobRecord, error) {
 	return inProcess(ctx, s.jobRecord, in)
 }
 
-// PastJobRecord is all that the history alone knows of a job, but for its samples.
+// PastJobRecord returns everything from the history except the samples.
 func (s *Server) PastJobRecord(ctx context.Context, in *HistoryPath) (*JobRecord, error) {
 	return inProcess(ctx, s.pastJobRecord, in)
 }
 
-// JobSamples are all that the trainer of one has reported, of at most its last 24 attempts where there are
-// many.
+// JobSamples returns the reports of a job's trainer, of the last 24 attempts if there are many.
 func (s *Server) JobSamples(ctx context.Context, in *HistoryPath) (*JobSamples, error) {
 	return inProcess(ctx, s.jobSamples, in)
 }
@@ -90,22 +89,22 @@ func (s *Server) JobLogs(ctx context.Context, in *JobPath) (*JobLogs, error) {
 	return inProcess(ctx, s.jobLogs, in)
 }
 
-// Queues with their use and their jobs.
+// Queues returns the queues with their use and jobs.
 func (s *Server) Queues(ctx context.Context, in *QueuesInput) (*QueuesOutput, error) {
 	return inProcess(ctx, s.queues, in)
 }
 
-// HistoryJobs are a page of the jobs that have existed.
+// HistoryJobs returns a page of past and current jobs.
 func (s *Server) HistoryJobs(ctx context.Context, in *HistoryInput) (*HistoryJobsOutput, error) {
 	return inProcess(ctx, s.historyJobs, in)
 }
 
-// Accounting sums what was used. It fills in the period of which that is.
+// Accounting returns the usage, and sets the period of the input.
 func (s *Server) Accounting(ctx context.Context, in *AccountingInput) (*Accounting, error) {
 	return inProcess(ctx, s.used, in)
 }
 
-// AccountingCSV is the same as the API has it in CSV.
+// AccountingCSV returns the usage as CSV.
 func (s *Server) AccountingCSV(ctx context.Context, in *AccountingInput) ([]byte, error) {
 	a, err := s.Accounting(ctx, in)
 	if err != nil {
@@ -114,9 +113,8 @@ func (s *Server) AccountingCSV(ctx context.Context, in *AccountingInput) ([]byte
 	return encodeCSV(a)
 }
 
-// Follow the changes of a cluster's jobs from now on, until close is called. The channel is closed when its
-// reader does not keep up. It asks nobody's rights: it is for those who only want to know when to ask for
-// something else.
+// Follow follows the changes of a cluster's jobs until close is called. The channel is closed if its reader
+// is too slow. It reviews no rights: use it only to know when to read again.
 func (s *Server) Follow(cluster string, filter live.Filter) (
 	changes <-chan live.Event, closeIt func(), err error,
 ) {
@@ -130,7 +128,7 @@ func (s *Server) Follow(cluster string, filter live.Filter) (
 	return subscription.Events(), subscription.Close, nil
 }
 
-// May reports whether the caller may do something, as the cluster said within the last seconds.
+// May reports whether the caller has a right, by a review that is at most a few seconds old.
 func (s *Server) May(ctx context.Context, cluster string, do authorizationv1.ResourceAttributes) (
 	bool, error,
 ) {
@@ -140,7 +138,7 @@ func (s *Server) May(ctx context.Context, cluster string, do authorizationv1.Res
 	return s.may(ctx, cluster, do)
 }
 
-// inProcess does an operation as a request over HTTP would.
+// inProcess runs an operation like a request over HTTP.
 func inProcess[I, O any](ctx context.Context, do func(context.Context, *I) (*O, error), in *I) (*O, error) {
 	if err := valid(in); err != nil {
 		return nil, err
@@ -158,7 +156,7 @@ type parameter struct {
 	timeFormat string
 }
 
-// written is a value as the request has it.
+// written returns a value in the format of a request.
 func (p parameter) written(value any) any {
 	if t, is := value.(time.Time); is && p.timeFormat != "" {
 		return t.Format(p.timeFormat)
@@ -166,11 +164,10 @@ func (p parameter) written(value any) any {
 	return value
 }
 
-// parameters by the type of input: they are read from its tags once.
+// parameters by input type: the tags are read once.
 var parameters sync.Map
 
-// valid fills in the defaults of an input, and returns the problem of parameters that are out of bounds, as
-// huma answers a request with them.
+// valid sets the defaults of an input, and returns huma's Problem if parameters are out of bounds.
 func valid(in any) error {
 	value := reflect.ValueOf(in).Elem()
 	known, found := parameters.Load(value.Type())

@@ -16,7 +16,7 @@ const (
 
 // ClusterPath names a cluster.
 type ClusterPath struct {
-	Cluster string `path:"cluster" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" doc:"Name of a cluster that /api/v1/clusters lists."`
+	Cluster string `path:"cluster" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" doc:"Name of a cluster in /api/v1/clusters."`
 }
 
 // NamespacePath names a namespace.
@@ -31,39 +31,39 @@ type JobPath struct {
 	Name string `path:"name" maxLength:"63" pattern:"^[a-z]([-a-z0-9]*[a-z0-9])?$" doc:"Name of a TrainingJob."`
 }
 
-// DryRun asks for a check alone.
+// DryRun requests only a check.
 type DryRun struct {
-	DryRun string `query:"dryRun" enum:"All" doc:"All: the request is checked as it would be, admission included, and nothing is kept."`
+	DryRun string `query:"dryRun" enum:"All" doc:"All: check the request, including admission, without a change."`
 }
 
-// IfMatch asks for a change of one version, or of one object, alone.
+// IfMatch restricts a change to one version, or to one object.
 type IfMatch struct {
-	IfMatch string `header:"If-Match" maxLength:"200" doc:"The ETag of an earlier answer: the change is made to that version alone. \"<uid>\" or \"<resourceVersion>\", in quotes, ask for the one or the other alone. Otherwise the answer is 412."`
+	IfMatch string `header:"If-Match" maxLength:"200" doc:"ETag of an earlier response: change only that version. \"<uid>\" or \"<resourceVersion>\", in quotes, check only the one or the other. Otherwise the status is 412."`
 }
 
 // Page is a part of a list.
 type Page struct {
-	Limit    int    `query:"limit" minimum:"1" maximum:"500" default:"100" doc:"How many items the answer has at most."`
-	Continue string `query:"continue" maxLength:"1024" doc:"The token metadata.continue of the page before. The other parameters must be the same."`
+	Limit    int    `query:"limit" minimum:"1" maximum:"500" default:"100" doc:"Maximum number of items in the response."`
+	Continue string `query:"continue" maxLength:"1024" doc:"Token metadata.continue of the previous page. The other parameters must be the same."`
 
 	url url.URL
 }
 
-// Resolve implements huma.Resolver: a page links to the next one.
+// Resolve implements huma.Resolver: it keeps the URL for the link to the next page.
 func (p *Page) Resolve(ctx huma.Context) []error {
 	p.url = ctx.URL()
 	return nil
 }
 
-// PageMetadata is where a page stands in its list.
+// PageMetadata is the position of a page in its list.
 type PageMetadata struct {
-	// Continue is the token of the next page; empty where there is none.
-	Continue string `json:"continue,omitempty" doc:"Token of the next page; absent where there is none."`
+	// Continue is the token of the next page; empty at the end.
+	Continue string `json:"continue,omitempty" doc:"Token of the next page; absent at the end."`
 	// Next is the path of the next page, with its parameters.
-	Next string `json:"next,omitempty" doc:"Path of the next page, with all parameters; absent where there is none."`
+	Next string `json:"next,omitempty" doc:"Path of the next page, with all parameters; absent at the end."`
 }
 
-// before returns the metadata of a page that is followed by the one of a token, and its header Link.
+// before returns the metadata of a page with the token of the next one, and its header Link.
 func (p *Page) before(token string) (PageMetadata, string) {
 	if token == "" {
 		return PageMetadata{}, ""

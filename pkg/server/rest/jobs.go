@@ -15,19 +15,19 @@ import (
 // kind of the API's objects.
 const kind = "TrainingJob"
 
-// Job is a TrainingJob as it is shown: as kubectl shows it, without managed fields.
+// Job is a TrainingJob as in kubectl, without managed fields.
 type Job struct{ of *v1alpha1.TrainingJob }
 
-// NewJob shows a TrainingJob.
+// NewJob wraps a TrainingJob.
 func NewJob(of *v1alpha1.TrainingJob) Job { return Job{of} }
 
-// TrainingJob that is shown; read only.
+// TrainingJob returns the job; read only.
 func (j Job) TrainingJob() *v1alpha1.TrainingJob { return j.of }
 
 // MarshalJSON implements json.Marshaler.
 func (j Job) MarshalJSON() ([]byte, error) { return encodeJob(j.of) }
 
-// encodeJob without changing it.
+// encodeJob encodes a job without changing it.
 func encodeJob(job *v1alpha1.TrainingJob) ([]byte, error) {
 	shown := *job
 	shown.APIVersion, shown.Kind = v1alpha1.GroupVersion.String(), kind
@@ -43,8 +43,8 @@ func etag(job *v1alpha1.TrainingJob) string {
 // JobOutput is one job.
 type JobOutput struct {
 	Status  int
-	ETag    string   `header:"ETag" doc:"Names this version of the job, for If-Match and If-None-Match."`
-	Warning []string `header:"Warning" doc:"What the cluster warns of, as kubectl prints it."`
+	ETag    string   `header:"ETag" doc:"The version of the job, for If-Match and If-None-Match."`
+	Warning []string `header:"Warning" doc:"Warnings of the cluster, as in kubectl."`
 	Body    Job
 }
 
@@ -52,8 +52,8 @@ func (s *Server) routeJobs() {
 	register(s, huma.Operation{
 		OperationID: "listTrainingJobs", Method: http.MethodGet, Path: inCluster + "/trainingjobs", Tags: tagJobs,
 		Summary: "List the TrainingJobs of all namespaces",
-		Description: "Has the jobs of those namespaces in which the caller may list them, by namespace and name. " +
-			"It is read from a cache that follows the cluster within moments.",
+		Description: "The jobs of all namespaces in which the caller may list them, by namespace and name. " +
+			"They are from a cache that follows the cluster within moments.",
 	}, s.listAll)
 	register(s, huma.Operation{
 		OperationID: "listNamespacedTrainingJobs", Method: http.MethodGet, Path: namespaced, Tags: tagJobs,
@@ -62,32 +62,34 @@ func (s *Server) routeJobs() {
 	register(s, huma.Operation{
 		OperationID: "createTrainingJob", Method: http.MethodPost, Path: namespaced, Tags: tagJobs,
 		Summary: "Create a TrainingJob", DefaultStatus: http.StatusCreated, MaxBodyBytes: maxBody,
-		Description: "The body is a TrainingJob as docs/api.md describes it, without status. A field that does " +
-			"not exist is an error.",
+		Description: "The body is a TrainingJob as in docs/api.md, without status. An unknown field  " +
+			"is an error.",
 		RequestBody: bodies("TrainingJob", typeJSON, typeYAML),
 	}, s.create)
 	register(s, huma.Operation{
 		OperationID: "getTrainingJob", Method: http.MethodGet, Path: named, Tags: tagJobs,
-		Summary: "Get a TrainingJob", Description: "It is read from the cluster, not from a cache.",
+		Summary: "Get a TrainingJob", Description: "Reads the job from the cluster, not from a cache.",
 		Responses: notModified(),
 	}, s.get)
 	register(s, huma.Operation{
 		OperationID: "patchTrainingJob", Method: http.MethodPatch, Path: named, Tags: tagJobs,
 		Summary: "Change a TrainingJob", MaxBodyBytes: maxBody,
-		Description: "A merge patch (RFC 7396) or a JSON patch (RFC 6902), by Content-Type. Which fields can " +
-			"change in which phase is the API's own rule. The status and managed fields cannot be written.",
+		Description: "A merge patch (RFC 7396) or a JSON patch (RFC 6902), by Content-Type. The API's own " +
+			"rules define which " +
+			"fields can change in which phase. Status and managed fields are read-only.",
 		RequestBody: bodies("", typeMergePatch, typeJSONPatch),
 	}, s.patch)
 	register(s, huma.Operation{
 		OperationID: "deleteTrainingJob", Method: http.MethodDelete, Path: named, Tags: tagJobs,
-		Summary: "Delete a TrainingJob", Description: "The answer does not wait until its ranks are gone.",
+		Summary:     "Delete a TrainingJob",
+		Description: "The response does not wait until its ranks have ended.",
 	}, s.delete)
 }
 
 // GetInput names a job, and the version that the client has.
 type GetInput struct {
 	JobPath
-	IfNoneMatch string `header:"If-None-Match" maxLength:"1000" doc:"ETags that the client has: 304 if the job is that version."`
+	IfNoneMatch string `header:"If-None-Match" maxLength:"1000" doc:"ETags of the client's versions: 304 if the job has one of them."`
 }
 
 func (s *Server) get(ctx context.Context, in *GetInput) (*JobOutput, error) {
@@ -104,7 +106,7 @@ func (s *Server) get(ctx context.Context, in *GetInput) (*JobOutput, error) {
 	return out, nil
 }
 
-// job reads one as the caller.
+// job reads a job as the caller.
 func (s *Server) job(ctx context.Context, at JobPath) (*v1alpha1.TrainingJob, error) {
 	c, _, err := s.as(ctx, at.Cluster)
 	if err != nil {
@@ -117,14 +119,14 @@ func (s *Server) job(ctx context.Context, at JobPath) (*v1alpha1.TrainingJob, er
 	return job, nil
 }
 
-// ClusterStatus is one cluster.
+// ClusterStatus describes one cluster.
 type ClusterStatus struct {
 	Name    string `json:"name"`
-	Default bool   `json:"default" doc:"Whether it is the one to use where nothing else is said."`
-	Synced  bool   `json:"synced" doc:"Whether the cluster's jobs have been read, so that lists are served."`
+	Default bool   `json:"default" doc:"Whether it is the default cluster."`
+	Synced  bool   `json:"synced" doc:"Whether the cluster's jobs are listed, so that lists are available."`
 }
 
-// ClustersOutput is all clusters.
+// ClustersOutput lists all clusters.
 type ClustersOutput struct {
 	Body struct {
 		Items []ClusterStatus `json:"items"`
@@ -134,7 +136,7 @@ type ClustersOutput struct {
 func (s *Server) routeClusters() {
 	register(s, huma.Operation{
 		OperationID: "listClusters", Method: http.MethodGet, Path: root, Tags: []string{"Clusters"},
-		Summary: "List the clusters", Description: "Those that the server is configured for.",
+		Summary: "List the clusters", Description: "The configured clusters.",
 	}, s.clusters)
 }
 

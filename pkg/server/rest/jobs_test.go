@@ -41,17 +41,17 @@ func TestLists(t *testing.T) {
 	s := newServer(t, newJob("team-a", "a1", running), newJob("team-a", "a2", queue("used")),
 		newJob("team-b", "b1", running, queue("used")), newJob("team-c", "c1"))
 	for name, c := range map[string]struct{ user, path, want string }{
-		"all":                 {"ann", "trainingjobs", "team-a/a1 team-a/a2 team-b/b1 team-c/c1"},
-		"those of one's own":  {"bob", "trainingjobs", "team-a/a1 team-a/a2"},
-		"none of nobody":      {"eve", "trainingjobs", ""},
-		"a namespace":         {"bob", teamA, "team-a/a1 team-a/a2"},
-		"an empty namespace":  {"ann", "namespaces/nothing/trainingjobs", ""},
-		"a phase":             {"ann", "trainingjobs?phase=Running", "team-a/a1 team-b/b1"},
-		"several phases":      {"ann", "trainingjobs?phase=Running,Queued", "team-a/a1 team-b/b1"},
-		"the queue it is in":  {"ann", "trainingjobs?queue=used", "team-a/a2 team-b/b1"},
-		"not the one it said": {"ann", "trainingjobs?queue=named", ""},
-		"labels":              {"ann", "trainingjobs?labelSelector=name+in+(a1,c1)", "team-a/a1 team-c/c1"},
-		"filters together":    {"bob", "trainingjobs?phase=Running&labelSelector=name", "team-a/a1"},
+		"all":                     {"ann", "trainingjobs", "team-a/a1 team-a/a2 team-b/b1 team-c/c1"},
+		"those of one's own":      {"bob", "trainingjobs", "team-a/a1 team-a/a2"},
+		"none without rights":     {"eve", "trainingjobs", ""},
+		"a namespace":             {"bob", teamA, "team-a/a1 team-a/a2"},
+		"an empty namespace":      {"ann", "namespaces/nothing/trainingjobs", ""},
+		"a phase":                 {"ann", "trainingjobs?phase=Running", "team-a/a1 team-b/b1"},
+		"several phases":          {"ann", "trainingjobs?phase=Running,Queued", "team-a/a1 team-b/b1"},
+		"the queue it is in":      {"ann", "trainingjobs?queue=used", "team-a/a2 team-b/b1"},
+		"not the one in the spec": {"ann", "trainingjobs?queue=named", ""},
+		"labels":                  {"ann", "trainingjobs?labelSelector=name+in+(a1,c1)", "team-a/a1 team-c/c1"},
+		"filters together":        {"bob", "trainingjobs?phase=Running&labelSelector=name", "team-a/a1"},
 	} {
 		var got list
 		s.do(request{path: c.path, user: c.user}).decode(t, http.StatusOK, &got)
@@ -117,7 +117,7 @@ func TestShown(t *testing.T) {
 	}
 }
 
-// TestClusters: the first is the default, and one that is away is said not to be synced.
+// TestClusters: the first is the default, and an unavailable one is not synced.
 func TestClusters(t *testing.T) {
 	var got struct{ Items []ClusterStatus }
 	newServer(t).do(request{path: "/api/v1/clusters"}).decode(t, http.StatusOK, &got)
@@ -289,7 +289,7 @@ func TestWarnings(t *testing.T) {
 		WarningHandler{}.HandleWarningHeaderWithContext(ctx, 299, "-", text)
 	}
 	WarningHandler{}.HandleWarningHeaderWithContext(ctx, 199, "-", "not a warning of Kubernetes")
-	WarningHandler{}.HandleWarningHeaderWithContext(t.Context(), 299, "-", "nobody's")
+	WarningHandler{}.HandleWarningHeaderWithContext(t.Context(), 299, "-", "without request")
 	for n := range 100 {
 		WarningHandler{}.HandleWarningHeaderWithContext(ctx, 299, "-", fmt.Sprint("many ", n))
 	}
@@ -299,7 +299,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestDocument: the contract is served to whoever asks.
+// TestDocument: the contract is served without authentication.
 func TestDocument(t *testing.T) {
 	got := newServer(t).do(request{path: "/api/v1/openapi.json", user: "eve"})
 	var document struct{ Info struct{ Version string } }

@@ -18,19 +18,19 @@ import (
 
 // JobFilter restricts a list.
 type JobFilter struct {
-	LabelSelector string           `query:"labelSelector" maxLength:"4096" doc:"Labels as kubectl -l takes them."`
-	Phase         []v1alpha1.Phase `query:"phase" maxItems:"9" enum:"Pending,Queued,Starting,Running,Draining,Restarting,Suspended,Succeeded,Failed" doc:"Phases, separated by commas. A job that the operator has not seen yet has none."`
+	LabelSelector string           `query:"labelSelector" maxLength:"4096" doc:"Label selector as in kubectl -l."`
+	Phase         []v1alpha1.Phase `query:"phase" maxItems:"9" enum:"Pending,Queued,Starting,Running,Draining,Restarting,Suspended,Succeeded,Failed" doc:"Phases, separated by commas. A job has none before the operator handles it."`
 	Queue         string           `query:"queue" maxLength:"253" doc:"Name of a queue."`
 }
 
-// ListAllInput asks for jobs of all namespaces.
+// ListAllInput requests jobs of all namespaces.
 type ListAllInput struct {
 	ClusterPath
 	JobFilter
 	Page
 }
 
-// ListInput asks for jobs of a namespace.
+// ListInput requests jobs of a namespace.
 type ListInput struct {
 	NamespacePath
 	JobFilter
@@ -39,7 +39,7 @@ type ListInput struct {
 
 // JobsOutput is a page of jobs.
 type JobsOutput struct {
-	Link string `header:"Link" doc:"The next page, where there is one (rel=next)."`
+	Link string `header:"Link" doc:"The next page, if any (rel=next)."`
 	Body JobList
 }
 
@@ -51,11 +51,11 @@ type JobList struct {
 	Items      []Job        `json:"items"`
 }
 
-// ListMetadata is where a page of jobs stands, and when it was.
+// ListMetadata has the position and the time of a page of jobs.
 type ListMetadata struct {
 	PageMetadata
-	// Position of the list among the events.
-	Position string `json:"position" doc:"Give it to /events as the parameter after, to see every change since the list."`
+	// Position of the list in the stream of events.
+	Position string `json:"position" doc:"Parameter after of /events, to receive every change since the list."`
 }
 
 func (s *Server) listAll(ctx context.Context, in *ListAllInput) (*JobsOutput, error) {
@@ -65,7 +65,6 @@ func (s *Server) listAll(ctx context.Context, in *ListAllInput) (*JobsOutput, er
 	}
 	return page(v, in.JobFilter, &in.Page)
 }
-
 func (s *Server) listNamespaced(ctx context.Context, in *ListInput) (*JobsOutput, error) {
 	v, err := s.visibleView(ctx, in.Cluster, in.Namespace)
 	if err != nil {
@@ -74,8 +73,8 @@ func (s *Server) listNamespaced(ctx context.Context, in *ListInput) (*JobsOutput
 	return page(v, in.JobFilter, &in.Page)
 }
 
-// visibleView has the jobs that the caller may list: in one namespace, or in all where that is empty. Not to
-// be allowed to list those of the one is an error.
+// visibleView returns the jobs that the caller may list in one namespace, or in all if it is empty. It
+// returns an error if the caller may not list those of the one namespace.
 func (s *Server) visibleView(ctx context.Context, cluster, namespace string) (live.View, error) {
 	v, err := s.view(cluster)
 	if err != nil {
@@ -94,12 +93,12 @@ func (s *Server) visibleView(ctx context.Context, cluster, namespace string) (li
 	return v, nil
 }
 
-// page of the jobs that the caller asks for.
+// page returns the requested page of the jobs.
 func page(v live.View, filter JobFilter, p *Page) (*JobsOutput, error) {
 	selector, err := labels.Parse(filter.LabelSelector)
 	if err != nil {
-		return nil, problem.Newf(problem.Invalid, "it cannot be read: %v", err).About("query.labelSelector").
-			WithRemedy("write it as kubectl -l takes it: team=vision,stage!=test")
+		return nil, problem.Newf(problem.Invalid, "invalid selector: %v", err).About("query.labelSelector").
+			WithRemedy("use the format of kubectl -l: team=vision,stage!=test")
 	}
 	after, err := decodeToken(p.Continue, filter)
 	if err != nil {
@@ -124,22 +123,21 @@ func page(v live.View, filter JobFilter, p *Page) (*JobsOutput, error) {
 	out.Body.Metadata.PageMetadata, out.Link = p.before(next)
 	return out, nil
 }
-
 func (f JobFilter) passes(job *v1alpha1.TrainingJob, selector labels.Selector) bool {
 	return (len(f.Phase) == 0 || slices.Contains(f.Phase, job.Status.Phase)) &&
 		(f.Queue == "" || f.Queue == history.QueueOf(job)) && selector.Matches(labels.Set(job.Labels))
 }
 
-// token is behind which job a page begins. Jobs that come and go meanwhile move no other.
+// token names the job after which a page begins. Jobs that are added or deleted do not move others.
 type token struct {
 	Namespace string `json:"s"`
 	Name      string `json:"n"`
-	// Filter is a digest of what was asked for.
+	// Filter is a digest of the query.
 	Filter string `json:"f"`
 }
 
 func digest(filter JobFilter) string {
-	text, _ := json.Marshal(filter) // which has nothing that cannot be
+	text, _ := json.Marshal(filter) // always encodes
 	sum := sha256.Sum256(text)
 	return base64.RawURLEncoding.EncodeToString(sum[:6])
 }
@@ -162,11 +160,11 @@ func decodeToken(text string, filter JobFilter) (token, error) {
 }
 
 func badToken() error {
-	return problem.New(problem.Invalid, "the token is not one of this list",
-		"ask for the first page, without the parameter continue").About("query.continue")
+	return problem.New(problem.Invalid, "the token belongs to another list",
+		"request the first page, without the parameter continue").About("query.continue")
 }
 
-// in returns the index of the first job behind the token.
+// in returns the index of the first job after the token.
 func (t token) in(jobs []*v1alpha1.TrainingJob) int {
 	i, found := slices.BinarySearchFunc(jobs, t, func(job *v1alpha1.TrainingJob, t token) int {
 		return cmp.Or(cmp.Compare(job.Namespace, t.Namespace), cmp.Compare(job.Name, t.Name))

@@ -22,16 +22,16 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// LogsInput asks for what one rank has written.
+// LogsInput requests the log of one rank.
 type LogsInput struct {
 	JobPath
 	Role         v1alpha1.Role `query:"role" enum:"Master,Chief,Launcher,Scheduler,Server,PS,Worker,Evaluator" doc:"Role of the rank. By default that of rank 0."`
 	Index        int32         `query:"index" minimum:"0" maximum:"9999" doc:"Index of the rank within its role, from 0."`
 	Container    string        `query:"container" maxLength:"63" doc:"Container of the rank's pod. By default the one that trains."`
-	Follow       bool          `query:"follow" doc:"Go on with what is written from now on, until the container ends, the server's longest time of a stream is over, or the caller may no longer read it."`
-	Previous     bool          `query:"previous" doc:"The container's run before its last restart, where the kubelet has restarted it."`
-	TailLines    int64         `query:"tailLines" minimum:"-1" maximum:"1000000" default:"-1" doc:"How many of the last lines to begin with; -1 for all."`
-	SinceSeconds int64         `query:"sinceSeconds" minimum:"0" maximum:"31536000" doc:"Only what was written in so many last seconds; 0 for all."`
+	Follow       bool          `query:"follow" doc:"Follow the log until the container ends, the stream's time limit is over, or the caller loses the right."`
+	Previous     bool          `query:"previous" doc:"The container before its last restart by the kubelet."`
+	TailLines    int64         `query:"tailLines" minimum:"-1" maximum:"1000000" default:"-1" doc:"Number of last lines to begin with; -1 for all."`
+	SinceSeconds int64         `query:"sinceSeconds" minimum:"0" maximum:"31536000" doc:"Only the last seconds; 0 for all."`
 	Timestamps   bool          `query:"timestamps" doc:"Begin every line with its time."`
 }
 
@@ -39,12 +39,12 @@ func (s *Server) routeLogs() {
 	register(s, huma.Operation{
 		OperationID: "getTrainingJobLogs", Method: http.MethodGet, Path: named + "/logs", Tags: tagJobs,
 		Summary: "Get the log of one rank",
-		Description: "What kubectl logs prints of the rank's pod, with the caller's right to it (get pods and " +
-			"pods/log). A rank whose pod is gone has no log here.",
+		Description: "The output of kubectl logs for the rank's pod. Requires the caller's right (get " +
+			"pods and " +
+			"pods/log). A rank whose pod is deleted has no log.",
 		Responses: text(typeText, "What the rank has written"),
 	}, s.logs)
 }
-
 func (s *Server) logs(ctx context.Context, in *LogsInput) (*huma.StreamResponse, error) {
 	job, err := s.job(ctx, in.JobPath)
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *Server) logs(ctx context.Context, in *LogsInput) (*huma.StreamResponse,
 	}}, nil
 }
 
-// openedLog of a pod, and while it may be read.
+// openedLog of a pod, and the context during which the caller may read it.
 type openedLog struct {
 	pod   string
 	uid   types.UID
@@ -71,20 +71,20 @@ type openedLog struct {
 	while context.Context
 }
 
-// RankLog is what one rank writes, and the pod that writes it: the next one of the rank is on a node with
+// RankLog is the log of one rank, and the pod that writes it: the rank's next pod can be on a node with
 // another clock.
 type RankLog struct {
 	io.ReadCloser
 	Pod types.UID
 }
 
-// JobLogs are the logs of one job's ranks, to those who may read them.
+// JobLogs are the logs of one job's ranks, if the caller may read them.
 type JobLogs struct {
 	// Job as it was when it was read. Its pods are looked up for each log.
 	Job *v1alpha1.TrainingJob
-	// Open what one rank has written; the input's path is not looked at. What its pod wrote before a time is
-	// left out, to the second; zero: nothing is. Where it is followed the reader ends as a stream over HTTP
-	// does, and with the context. The caller must close it.
+	// Open opens the log of one rank; it ignores the input's path. It omits what its pod wrote before since,
+	// to the second; zero: nothing. A followed log ends like a stream over HTTP, and with the context. The
+	// caller must close it.
 	Open func(ctx context.Context, in *LogsInput, since func(pod types.UID) time.Time) (*RankLog, error)
 }
 
@@ -111,7 +111,7 @@ func (s *Server) jobLogs(ctx context.Context, in *JobPath) (*JobLogs, error) {
 	return &JobLogs{job, open}, nil
 }
 
-// openLog of a rank of a job, without what its pod wrote before a time; nil: nothing is left out.
+// openLog opens the log of a rank, without what its pod wrote before a time; nil: everything.
 func (s *Server) openLog(
 	ctx context.Context, job *v1alpha1.TrainingJob, in *LogsInput, since func(types.UID) time.Time,
 ) (*openedLog, error) {
@@ -125,7 +125,7 @@ func (s *Server) openLog(
 	}
 	core, err := typedcorev1.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
+		return nil, fmt.Errorf("creating a client: %w", err)
 	}
 	pods := core.Pods(in.Namespace)
 	pod, err := pods.Get(ctx, spec.PodName(job.Name, rank), metav1.GetOptions{})
@@ -151,7 +151,7 @@ func (s *Server) openLog(
 	}
 	options := in.options(container)
 	if since != nil {
-		if from := since(pod.UID); !from.IsZero() { // the kubelet takes one of them
+		if from := since(pod.UID); !from.IsZero() { // the kubelet accepts one of them
 			options.SinceTime, options.SinceSeconds = new(metav1.NewTime(from)), nil
 		}
 	}
@@ -162,7 +162,7 @@ func (s *Server) openLog(
 	return &openedLog{pod.Name, pod.UID, lines, while}, nil
 }
 
-// rank that is asked for.
+// rank returns the requested rank.
 func (in *LogsInput) rank(job *v1alpha1.TrainingJob) (spec.RankRef, error) {
 	roles := spec.Roles(job)
 	var names []string
@@ -187,14 +187,15 @@ func noPod(job *v1alpha1.TrainingJob, rank spec.RankRef) error {
 	switch {
 	case job.Status.Phase == "":
 		p.Detail = fmt.Sprintf("%s %d has no pod: the operator has not seen the job yet", rank.Role, rank.Index)
-		return p.WithRemedy("ask again in a moment; where that lasts, tell an admin that no operator runs")
+		return p.WithRemedy("retry in a moment; if it persists, report to an admin that no operator is " +
+			"running")
 	case job.Status.Phase.Finished():
 		return p.WithRemedy("look at status.lastFailure, or have pods kept by runPolicy.cleanPodPolicy: None")
 	}
-	return p.WithRemedy("ask again when the job runs; /explain says what it waits for")
+	return p.WithRemedy("retry when the job runs; /explain returns what it waits for")
 }
 
-// containerOf a pod: the one that is asked for, else the trainer.
+// containerOf returns the requested container of a pod, else the trainer.
 func (in *LogsInput) containerOf(job *v1alpha1.TrainingJob, pod *corev1.Pod) (string, error) {
 	if in.Container == "" {
 		return spec.Framework(job).Trainer(&pod.Spec).Name, nil
@@ -228,8 +229,8 @@ func (in *LogsInput) options(container string) *corev1.PodLogOptions {
 	return o
 }
 
-// mayLog reports whether the caller may still read a log. Where the cluster does not say, the stream goes on:
-// its own connection is the cluster's, too.
+// mayLog reports whether the caller may still read a log. If the cluster does not respond, the stream
+// continues: it comes from the same cluster.
 func (s *Server) mayLog(in *LogsInput, pod string) func(context.Context) bool {
 	return func(ctx context.Context) bool {
 		may, err := s.may(ctx, in.Cluster, authorizationv1.ResourceAttributes{

@@ -132,12 +132,13 @@ func TestLogs(t *testing.T) {
 		"it waits":          {"queued/logs", problem.NotFound, "Worker 0 has no pod: the job is Queued"},
 		"it is over":        {"done/logs", problem.NotFound, "the job is Failed"},
 		"another's pod":     {"taken/logs", problem.Conflict, "not the job's"},
-		"nobody's job":      {"none/logs", problem.NotFound, "none"},
+		"unknown job":       {"none/logs", problem.NotFound, "none"},
 		"not this rank yet": {"led/logs?role=Worker", problem.NotFound, "Worker 0"},
 	} {
 		got := s.do(request{path: teamA + "/" + c.path})
-		if said := got.problem(t); said.Type != c.want.URI || !strings.Contains(said.Detail, c.detail) ||
-			said.Remedy == "" {
+		if reported := got.problem(t); reported.Type != c.want.URI || !strings.Contains(reported.Detail,
+			c.detail) ||
+			reported.Remedy == "" {
 			t.Errorf("%s: %s", name, got.body)
 		}
 	}

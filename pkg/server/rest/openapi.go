@@ -25,7 +25,7 @@ const (
 	typeCSV        = "text/csv"
 )
 
-// maxBody is how large a body may be: what etcd takes by default.
+// maxBody is the largest body: etcd's default limit.
 const maxBody = 3 << 19
 
 // Tags of operations.
@@ -34,8 +34,7 @@ var (
 	tagHistory = []string{"History"}
 )
 
-const about = `TrainingJobs of the configured clusters: what there is, what happens, and what has been.
-
+const about = `TrainingJobs of the configured clusters: current jobs, changes and history.
 Every call is made with the caller's own rights in the cluster. Errors are problems of RFC 9457 with the field
 that is wrong and a remedy. docs/server.md has the details.`
 
@@ -51,16 +50,16 @@ func configuration(version string) huma.Config {
 				SecuritySchemes: map[string]*huma.SecurityScheme{
 					"bearer": {
 						Type: "http", Scheme: "bearer",
-						Description: "A token of an OpenID issuer or of a cluster's own (docs/server.md).",
+						Description: "A token of an OpenID issuer or of a cluster (docs/server.md).",
 					},
 				},
 			},
 			Security: []map[string][]string{{"bearer": {}}},
 			Tags: []*huma.Tag{
-				{Name: "Clusters", Description: "What the server is configured for."},
+				{Name: "Clusters", Description: "The configured clusters."},
 				{Name: "TrainingJobs", Description: "Jobs that exist."},
-				{Name: "Queues", Description: "What there is to be had, and who has it."},
-				{Name: "History", Description: "Jobs that have existed, and what they used."},
+				{Name: "Queues", Description: "Queues and quotas, with their use and jobs."},
+				{Name: "History", Description: "Past and current jobs, and their usage."},
 			},
 		},
 		Formats: map[string]huma.Format{
@@ -102,7 +101,7 @@ func document(op *huma.Operation, registry huma.Registry) {
 		op.Responses = map[string]*huma.Response{}
 	}
 	op.Responses["default"] = &huma.Response{
-		Description: "Why the request has failed",
+		Description: "Why the request failed",
 		Content: map[string]*huma.MediaType{
 			problem.MediaType: {Schema: registry.Schema(reflect.TypeFor[problem.Problem](), true, "")},
 		},
@@ -129,7 +128,7 @@ func bodies(schema string, mediaTypes ...string) *huma.RequestBody {
 }
 
 func notModified() map[string]*huma.Response {
-	return map[string]*huma.Response{"304": {Description: "The job is a version that the client has"}}
+	return map[string]*huma.Response{"304": {Description: "The client has this version of the job"}}
 }
 
 // text documents an answer that is text, of a media type.

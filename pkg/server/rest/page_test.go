@@ -44,11 +44,11 @@ func TestPage(t *testing.T) {
 			}
 		}
 	}
-	said := 0
+	reported := 0
 	for _, method := range []string{"GET", "POST", "PATCH", "DELETE"} {
-		said += strings.Count(page, "\n| "+method+" | ")
+		reported += strings.Count(page, "\n| "+method+" | ")
 	}
-	if said != rows {
-		t.Errorf("it has %d paths, and there are %d", said, rows)
+	if reported != rows {
+		t.Errorf("it has %d paths, and there are %d", reported, rows)
 	}
 }

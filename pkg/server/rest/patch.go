@@ -36,7 +36,7 @@ func (s *Server) patch(ctx context.Context, in *PatchInput) (*JobOutput, error) 
 	return s.send(ctx, in.JobPath, client.RawPatch(mediaType, body), only, in.DryRun)
 }
 
-// check decodes a patch, and returns its type and what the cluster is sent.
+// check decodes a patch, and returns its type and the patch for the cluster.
 func (s *Server) check(
 	ctx context.Context, in *PatchInput, only precondition,
 ) (types.PatchType, []byte, error) {
@@ -53,13 +53,13 @@ func (s *Server) check(
 	case typeJSONPatch:
 		body, err = jsonPatch(in.RawBody, only)
 	default:
-		err = problem.Newf(problem.UnsupportedMediaType, "a patch is not taken as %q", in.ContentType).
+		err = problem.Newf(problem.UnsupportedMediaType, "%q is not supported for a patch", in.ContentType).
 			About("header.Content-Type").WithRemedy("send " + typeMergePatch + " or " + typeJSONPatch)
 	}
 	return types.PatchType(mediaType), body, err
 }
 
-// send a patch as the caller.
+// send sends a patch as the caller.
 func (s *Server) send(
 	ctx context.Context, at JobPath, patch client.Patch, only precondition, dry DryRun,
 ) (*JobOutput, error) {
@@ -81,11 +81,12 @@ func (s *Server) send(
 	}, nil
 }
 
-// mergePatch checks a merge patch, and adds the precondition, which the API server holds with the change.
+// mergePatch checks a merge patch, and adds the precondition, which the API server checks with the change.
 func mergePatch(body []byte, at JobPath, only precondition) ([]byte, error) {
 	var patch map[string]json.RawMessage
 	if err := json.Unmarshal(body, &patch); err != nil || patch == nil {
-		return nil, problem.New(problem.Malformed, "a merge patch is a JSON object", "send one").About("body")
+		return nil, problem.New(problem.Malformed, "a merge patch must be a JSON object",
+			"send a JSON object").About("body")
 	}
 	if _, has := patch["status"]; has {
 		return nil, readOnly("status", "the operator writes it")
@@ -93,7 +94,8 @@ func mergePatch(body []byte, at JobPath, only precondition) ([]byte, error) {
 	var metadata map[string]json.RawMessage
 	if raw, has := patch["metadata"]; has {
 		if err := json.Unmarshal(raw, &metadata); err != nil || metadata == nil {
-			return nil, problem.New(problem.Malformed, "it is no JSON object", "send one").About("metadata")
+			return nil, problem.New(problem.Malformed, "not a JSON object",
+				"send a JSON object").About("metadata")
 		}
 	}
 	if _, has := metadata["managedFields"]; has {
@@ -115,7 +117,7 @@ func mergePatch(body []byte, at JobPath, only precondition) ([]byte, error) {
 	return json.Marshal(patch)
 }
 
-// namesOf a patch agree with the path.
+// namesOf checks that the names in a patch agree with the path.
 func namesOf(patch, metadata map[string]json.RawMessage, at JobPath) error {
 	for _, part := range []struct {
 		of                 map[string]json.RawMessage
@@ -127,14 +129,14 @@ func namesOf(patch, metadata map[string]json.RawMessage, at JobPath) error {
 		raw, has := part.of[part.key]
 		var is string
 		if has && (json.Unmarshal(raw, &is) != nil || is != part.wants) {
-			return problem.Newf(problem.Malformed, "it is %s, but the path has %q", raw, part.wants).
-				About(part.within + part.key).WithRemedy("leave it out: it cannot change")
+			return problem.Newf(problem.Malformed, "is %s, but the path has %q", raw, part.wants).
+				About(part.within + part.key).WithRemedy("remove it: it cannot change")
 		}
 	}
 	return nil
 }
 
-// fields of metadata that are the precondition.
+// fields of metadata with the precondition.
 func (p precondition) fields() map[string]string {
 	all := map[string]string{}
 	if p.uid != "" {
@@ -154,12 +156,13 @@ type operation struct {
 	Value json.RawMessage `json:"value,omitempty"`
 }
 
-// jsonPatch checks a JSON patch, and adds the precondition: a job whose version the patch sets to another
-// than it has is a conflict.
+// jsonPatch checks a JSON patch, and adds the precondition: if the patch sets another version than the job
+// has, the API server reports a conflict.
 func jsonPatch(body []byte, only precondition) ([]byte, error) {
 	var operations []json.RawMessage
 	if err := json.Unmarshal(body, &operations); err != nil || operations == nil {
-		return nil, problem.New(problem.Malformed, "a JSON patch is an array of operations", "send one").
+		return nil, problem.New(problem.Malformed, "a JSON patch must be an array of operations",
+			"send an array").
 			About("body")
 	}
 	for _, raw := range operations {
@@ -182,7 +185,7 @@ func jsonPatch(body []byte, only precondition) ([]byte, error) {
 	return json.Marshal(operations)
 }
 
-// allowed reports an error for an operation that writes what others write. To test it is no harm.
+// allowed returns an error for an operation that writes fields of others. It accepts the operation test.
 func (op operation) allowed() error {
 	if op.Op == "test" {
 		return nil
@@ -194,8 +197,9 @@ func (op operation) allowed() error {
 	for _, path := range paths {
 		switch {
 		case path == "" || path == "/metadata":
-			return problem.Newf(problem.Malformed, "%s of %q would write what others write", op.Op, path).
-				About("body").WithRemedy("change the fields that you mean")
+			return problem.Newf(problem.Malformed, "%s of %q would change fields that others write", op.Op,
+				path).
+				About("body").WithRemedy("change only specific fields")
 		case path == "/status" || strings.HasPrefix(path, "/status/"):
 			return readOnly("status", "the operator writes it")
 		case strings.HasPrefix(path, "/metadata/managedFields"):
@@ -205,21 +209,21 @@ func (op operation) allowed() error {
 	return nil
 }
 
-// DeleteInput names a job that is to go.
+// DeleteInput names the job to delete.
 type DeleteInput struct {
 	JobPath
 	DryRun
 	IfMatch
-	PropagationPolicy metav1.DeletionPropagation `query:"propagationPolicy" enum:"Background,Foreground,Orphan" default:"Background" doc:"Background: the job goes first, then its pods. Foreground: the other way round. Orphan: its pods stay."`
+	PropagationPolicy metav1.DeletionPropagation `query:"propagationPolicy" enum:"Background,Foreground,Orphan" default:"Background" doc:"Background: the job is deleted first, then its pods. Foreground: its pods first. Orphan: its pods stay."`
 }
 
-// DeleteOutput is nothing.
+// DeleteOutput is empty.
 type DeleteOutput struct {
-	Warning []string `header:"Warning" doc:"What the cluster warns of, as kubectl prints it."`
+	Warning []string `header:"Warning" doc:"Warnings of the cluster, as in kubectl."`
 }
 
-// delete a job. An API server reads the parameters of a deletion from the body alone where there is one, and
-// the client always sends one: so the dry run is in it (client.DryRunAll).
+// delete deletes a job. An API server ignores a deletion's parameters if it has a body, which the client
+// always sends, so the dry run is in the body (client.DryRunAll).
 func (s *Server) delete(ctx context.Context, in *DeleteInput) (*DeleteOutput, error) {
 	only, err := in.parse()
 	if err != nil {

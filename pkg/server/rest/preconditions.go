@@ -11,7 +11,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 )
 
-// precondition is what a change is made to alone. What is empty is not asked for.
+// precondition of a change. Empty fields are not checked.
 type precondition struct {
 	uid             types.UID
 	resourceVersion string
@@ -20,14 +20,14 @@ type precondition struct {
 // parse the header If-Match.
 func (in IfMatch) parse() (precondition, error) {
 	tag := strings.TrimSpace(in.IfMatch)
-	if tag == "" || tag == "*" { // every change needs the job to be there
+	if tag == "" || tag == "*" { // every change requires the job to exist
 		return precondition{}, nil
 	}
 	inner, quoted := strings.CutPrefix(tag, `"`)
 	inner, closed := strings.CutSuffix(inner, `"`)
 	if !quoted || !closed || inner == "" || strings.ContainsAny(inner, `",`) {
-		return precondition{}, problem.Newf(problem.Invalid, "%s is no ETag of a job", tag).
-			About("header.If-Match").WithRemedy(`give one ETag, in quotes, of an earlier answer`)
+		return precondition{}, problem.Newf(problem.Invalid, "%s is not an ETag of a job", tag).
+			About("header.If-Match").WithRemedy(`set one ETag, in quotes, of an earlier response`)
 	}
 	uid, version, both := strings.Cut(inner, "/")
 	switch {
@@ -41,17 +41,17 @@ func (in IfMatch) parse() (precondition, error) {
 
 func (p precondition) empty() bool { return p == precondition{} }
 
-// refused says of an API server's answer that the precondition does not hold, where that is so.
+// refused converts an API server's error to PreconditionFailed if the precondition does not hold.
 func (p precondition) refused(err error) error {
 	if p.empty() || err == nil || !apierrors.IsConflict(err) && !p.otherUID(err) {
 		return err
 	}
 	return problem.New(problem.PreconditionFailed,
-		"the job is no longer the one, or the version, that If-Match names",
-		"read the job again, and repeat the change if it is still wanted").About("header.If-Match")
+		"the job or its version differs from If-Match",
+		"read the job again, and repeat the change if it still applies").About("header.If-Match")
 }
 
-// otherUID reports whether a patch was refused because it would change the UID.
+// otherUID reports whether a patch was rejected because it would change the UID.
 func (p precondition) otherUID(err error) bool {
 	status, is := err.(apierrors.APIStatus)
 	if p.uid == "" || !is || !apierrors.IsInvalid(err) || status.Status().Details == nil {

@@ -32,7 +32,7 @@ func TestProblems(t *testing.T) {
 		field  string
 		detail string
 	}{
-		"no such path": {request{path: "/api/v1/nothing"}, problem.NotFound, "", "no such path"},
+		"unknown path": {request{path: "/api/v1/nothing"}, problem.NotFound, "", "unknown path"},
 		"no such method": {
 			request{method: "PUT", path: teamA + "/bert"},
 			problem.MethodNotAllowed, "", "PUT",
@@ -72,20 +72,20 @@ func TestProblems(t *testing.T) {
 		},
 		"bad selector": {
 			request{path: teamA + "?labelSelector=a+b"},
-			problem.Invalid, "query.labelSelector", "read",
+			problem.Invalid, "query.labelSelector", "selector",
 		},
 		"bad token": {
 			request{path: teamA + "?continue=abc"},
 			problem.Invalid, "query.continue", "token",
 		},
-		"nobody": {request{path: teamA, user: "nobody"}, problem.Unauthenticated, "", "who"},
-		"nobody's job": {
-			request{path: teamA + "/bert", user: "nobody"},
-			problem.Unauthenticated, "", "who",
+		"anonymous": {request{path: teamA, user: "anonymous"}, problem.Unauthenticated, "", "credentials"},
+		"job of another namespace": {
+			request{path: teamA + "/bert", user: "anonymous"},
+			problem.Unauthenticated, "", "credentials",
 		},
-		"nobody's history": {
-			request{path: "history/jobs", user: "nobody"},
-			problem.Unauthenticated, "", "who",
+		"history of another namespace": {
+			request{path: "history/jobs", user: "anonymous"},
+			problem.Unauthenticated, "", "credentials",
 		},
 		"list forbidden": {request{path: "namespaces/team-b/trainingjobs", user: "bob"}, problem.Forbidden, "",
 			`User "bob" cannot list resource "trainingjobs" in the namespace "team-b"`},
@@ -116,17 +116,17 @@ func TestProblems(t *testing.T) {
 			problem.TooLarge, "", "too large"},
 		"unknown field": {request{method: "POST", path: teamA,
 			body: `{"metadata":{"name":"n"},"spec":{"replica":1}}`},
-			problem.Malformed, "spec.replica", "no such field"},
+			problem.Malformed, "spec.replica", "unknown field"},
 		"unknown field in a template": {request{method: "POST", path: teamA, body: `{"metadata":{"name":"n"},
 			"spec":{"replicaSpecs":{"Worker":{"template":{"spec":{"containers":[{"name":"a","imag":"b"}]}}}}}}`},
-			problem.Malformed, "spec.replicaSpecs.Worker.template.spec.containers[0].imag", "no such field"},
+			problem.Malformed, "spec.replicaSpecs.Worker.template.spec.containers[0].imag", "unknown field"},
 		"YAML that expands to a gigabyte": {request{method: "POST", path: teamA,
 			body:    fmt.Sprintf("a: &a %q\nb: [%s]", strings.Repeat("x", 100<<10), strings.Repeat("*a,", 30_000)),
 			headers: []string{"Content-Type: application/yaml"}}, problem.Malformed, "body", "4 MiB"},
 		"unknown field in YAML": {request{method: "POST", path: teamA, body: "metadata: {name: new}\nspek: {}",
-			headers: []string{"Content-Type: application/yaml"}}, problem.Malformed, "spek", "no such field"},
+			headers: []string{"Content-Type: application/yaml"}}, problem.Malformed, "spek", "unknown field"},
 		"a field twice": {request{method: "POST", path: teamA, body: `{"metadata":{"name":"n","name":"m"}}`},
-			problem.Malformed, "metadata.name", "twice"},
+			problem.Malformed, "metadata.name", "duplicate"},
 		"a number that is a word": {request{method: "POST", path: teamA, body: `{"spec":{"replicas":"two"}}`},
 			problem.Malformed, "spec.replicas", "string"},
 		"another kind": {request{method: "POST", path: teamA, body: `{"kind":"Job","metadata":{"name":"n"}}`},
@@ -153,7 +153,6 @@ func TestProblems(t *testing.T) {
 			`User "eve" cannot create`},
 		"dry run of a word": {request{method: "POST", path: teamA + "?dryRun=true", body: valid}, problem.Invalid,
 			"query.dryRun", "one of"},
-
 		"patch of no type": {request{method: "PATCH", path: teamA + "/bert", body: "{}",
 			headers: []string{"Content-Type: application/json"}}, problem.UnsupportedMediaType, "header.Content-Type",
 			""},
@@ -181,14 +180,13 @@ func TestProblems(t *testing.T) {
 			body: `[{"op":"replace","path":"","value":{}}]`, headers: []string{jsonP}}, problem.Malformed, "body", ""},
 		"If-Match without quotes": {request{method: "DELETE", path: teamA + "/bert",
 			headers: []string{"If-Match: 1"}},
-			problem.Invalid, "header.If-Match", "no ETag"},
+			problem.Invalid, "header.If-Match", "not an ETag"},
 		"If-Match of several": {request{method: "DELETE", path: teamA + "/bert",
-			headers: []string{`If-Match: "1", "2"`}}, problem.Invalid, "header.If-Match", "no ETag"},
+			headers: []string{`If-Match: "1", "2"`}}, problem.Invalid, "header.If-Match", "not an ETag"},
 		"delete what is not there": {
 			request{method: "DELETE", path: teamA + "/none"},
 			problem.NotFound, "", "",
 		},
-
 		"restart of a finished job": {request{method: "POST", path: teamA + "/done/restart"}, problem.Conflict, "",
 			"Succeeded"},
 		"resume of a finished job": {request{method: "POST", path: teamA + "/done/resume"}, problem.Conflict, "",
@@ -248,10 +246,10 @@ func TestFailures(t *testing.T) {
 		want          problem.Type
 		field         string
 	}{
-		"the cluster is away":      {teamA + "/bert", errors.New(secret), nil, problem.BadGateway, ""},
-		"nobody says who may what": {teamA, errors.New(secret), nil, problem.BadGateway, ""},
-		"the history is away":      {"history/jobs", nil, errors.New(secret), problem.Unavailable, ""},
-		"the accounting is away":   {"accounting", nil, errors.New(secret), problem.Unavailable, ""},
+		"the cluster is away":    {teamA + "/bert", errors.New(secret), nil, problem.BadGateway, ""},
+		"reviews fail":           {teamA, errors.New(secret), nil, problem.BadGateway, ""},
+		"the history is away":    {"history/jobs", nil, errors.New(secret), problem.Unavailable, ""},
+		"the accounting is away": {"accounting", nil, errors.New(secret), problem.Unavailable, ""},
 		"a cursor of another list": {"history/jobs?continue=x", nil, store.ErrBadCursor, problem.Invalid,
 			"query.continue"},
 		"what the accounting refuses": {"accounting", nil, fmt.Errorf("%w: to: give a day after from",

@@ -14,13 +14,13 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 )
 
-// maxNamespaces that are asked one by one, for a caller who may not list in all at once.
+// maxNamespaces that are listed one by one, for a caller who may not list all at once.
 const maxNamespaces = 100
 
-// QueuesInput asks for queues.
+// QueuesInput requests queues.
 type QueuesInput struct {
 	ClusterPath
-	Namespace string `query:"namespace" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" doc:"Of what has a namespace only that of one. Queues of the whole cluster are there all the same."`
+	Namespace string `query:"namespace" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" doc:"Only objects of one namespace. Cluster-scoped queues are always included."`
 }
 
 // QueuesOutput is queues.
@@ -29,12 +29,11 @@ type QueuesOutput struct{ Body queues.List }
 func (s *Server) routeQueues() {
 	register(s, huma.Operation{
 		OperationID: "listQueues", Method: http.MethodGet, Path: inCluster + "/queues", Tags: []string{"Queues"},
-		Summary: "List queues and quotas, with their use and their jobs",
-		Description: "Queues of Volcano and Kueue, ElasticQuotas and ResourceQuotas, as far as the cluster " +
-			"serves them and the caller may list them there.",
+		Summary: "List queues and quotas, with their use and jobs",
+		Description: "Queues of Volcano and Kueue, ElasticQuotas and ResourceQuotas, that the cluster " +
+			"serves and the caller may list.",
 	}, s.queues)
 }
-
 func (s *Server) queues(ctx context.Context, in *QueuesInput) (*QueuesOutput, error) {
 	v, err := s.view(in.Cluster)
 	if err != nil {
@@ -74,7 +73,7 @@ func (s *Server) queues(ctx context.Context, in *QueuesInput) (*QueuesOutput, er
 	return out, nil
 }
 
-// unreadableKinds of what was skipped. One that the cluster does not serve has no objects.
+// unreadableKinds of the skipped objects, except kinds that the cluster does not serve.
 func unreadableKinds(skipped []queuereader.Skipped) []queues.Unreadable {
 	var all []queues.Unreadable
 	for _, s := range skipped {

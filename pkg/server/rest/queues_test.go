@@ -83,7 +83,7 @@ func TestQueues(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got queues.List
 			s.do(request{path: "queues" + c.query, user: c.user}).decode(t, http.StatusOK, &got)
-			var said, unreadable []string
+			var reported, unreadable []string
 			for _, q := range got.Items {
 				text := string(q.Scheduler) + "/" + q.Name
 				if q.Namespace != "" {
@@ -94,14 +94,14 @@ func TestQueues(t *testing.T) {
 						text += " " + job.Name
 					}
 				}
-				said = append(said, text)
+				reported = append(reported, text)
 			}
 			for _, u := range got.Unreadable {
 				if unreadable = append(unreadable, u.Kind); u.Detail == "" || u.Remedy == "" {
 					t.Errorf("%+v", u)
 				}
 			}
-			if diff := cmp.Diff(c.queues, said); diff != "" {
+			if diff := cmp.Diff(c.queues, reported); diff != "" {
 				t.Errorf("queues (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(c.unreadable, unreadable); diff != "" {

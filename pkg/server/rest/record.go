@@ -12,28 +12,27 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/timeline"
 )
 
-// JobRecord is what is known of a job, read once: its parts are of the same moment.
+// JobRecord is what is known of a job at one moment.
 type JobRecord struct {
-	// Live is the job as its cluster has it; nil of one that is read from the history alone.
+	// Live is the job in its cluster; nil if only the history has it.
 	Live *v1alpha1.TrainingJob
-	// Record is what the history has, merged with what the live version says. Of the samples it has that of the
-	// live version alone; JobSamples has the others.
+	// Record is the record of the history, merged with that of the live version. It has only the live
+	// version's sample; JobSamples returns the others.
 	Record history.Record
-	// Recorded reports whether the history knows the job.
+	// Recorded reports whether the history has the job.
 	Recorded bool
-	// Unread is why the history could not be read; nil where it was.
+	// Unread is why the history could not be read; nil if it could.
 	Unread error
 	// Explanation of the live job; nil where there is none.
 	Explanation *explain.Explanation
 	Timeline    timeline.Timeline
-	// Prices of one GPU of a kind for an hour in the Currency, as the accounting has them. They are shared: read
-	// only.
+	// Prices of a GPU-hour by kind in the Currency, as in the accounting. They are shared: read only.
 	Prices   map[string]*big.Rat
 	Currency string
 }
 
-// jobRecord reads a job as the caller, and what the history knows of it. The live part is an answer where the
-// history is away.
+// jobRecord reads a job as the caller, and its history. If the history is unavailable it returns the live
+// part.
 func (s *Server) jobRecord(ctx context.Context, in *JobPath) (*JobRecord, error) {
 	job, err := s.job(ctx, *in)
 	if err != nil {
@@ -50,8 +49,8 @@ func (s *Server) jobRecord(ctx context.Context, in *JobPath) (*JobRecord, error)
 		return nil, ctx.Err()
 	case errors.Is(err, store.ErrNotFound):
 		return r, nil
-	case err != nil: // the status is an answer, too
-		s.Log.Error(err, "A job is told from its status alone", "namespace", in.Namespace, "job", in.Name)
+	case err != nil: // the status is enough
+		s.Log.Error(err, "Reading the history of a job failed", "namespace", in.Namespace, "job", in.Name)
 		r.Unread = historyError(err)
 		return r, nil
 	}
@@ -60,7 +59,7 @@ func (s *Server) jobRecord(ctx context.Context, in *JobPath) (*JobRecord, error)
 	return r, nil
 }
 
-// pastJobRecord is what the history alone knows of a job that the caller may get.
+// pastJobRecord returns the history of a job that the caller may get.
 func (s *Server) pastJobRecord(ctx context.Context, in *HistoryPath) (*JobRecord, error) {
 	r, err := s.record(ctx, *in)
 	if err != nil {
@@ -72,20 +71,20 @@ func (s *Server) pastJobRecord(ctx context.Context, in *HistoryPath) (*JobRecord
 	}, nil
 }
 
-// Bounds of what is read of samples: history.MaxSamples of each attempt.
+// Limits of reading samples: history.MaxSamples of each attempt.
 const (
 	samplesAtOnce  = store.MaxSamples
 	sampleAttempts = 24
 )
 
-// JobSamples are what a job's trainer has reported, by attempt and step.
+// JobSamples are the trainer's reports, by attempt and step.
 type JobSamples struct {
 	Items []history.Sample
-	// Since is the first attempt whose samples were read, where there may be earlier ones; else 0.
+	// Since is the first attempt whose samples were read, if there can be earlier ones; else 0.
 	Since int32
 }
 
-// jobSamples reads all samples of a job where they are few, else those of its last 24 attempts.
+// jobSamples reads all samples if they are few, else those of the last 24 attempts.
 func (s *Server) jobSamples(ctx context.Context, in *HistoryPath) (*JobSamples, error) {
 	r, err := s.record(ctx, *in)
 	if err != nil {

@@ -88,7 +88,7 @@ func TestJobRecord(t *testing.T) {
 	}
 }
 
-// TestJobRecordWithoutHistory: the live part is there, and it is said what is not.
+// TestJobRecordWithoutHistory: the live part is returned with the error of the history.
 func TestJobRecordWithoutHistory(t *testing.T) {
 	s := newServer(t, newJob("team-a", "bert", reported))
 	ann, at := as(t.Context(), "ann"), jobPath("team-a", "bert")
@@ -144,7 +144,7 @@ func (p *sampled) Samples(_ context.Context, _ history.Key, q store.SamplesQuery
 	return of, p.err
 }
 
-// TestJobSamples: all of few, and of many those of the last attempts, which is said.
+// TestJobSamples: all of few, and of many those of the last attempts, with the first of these.
 func TestJobSamples(t *testing.T) {
 	for name, tt := range map[string]struct {
 		attempts, each int32

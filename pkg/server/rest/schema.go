@@ -11,17 +11,17 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// Schema implements huma.SchemaProvider: what docs/api.md describes, without its bounds, which the cluster
-// holds. Types of other APIs are open, named by their descriptions: one pod template has 500 KB of schema.
+// Schema implements huma.SchemaProvider: the fields of docs/api.md without their bounds, which the cluster
+// checks. Types of other APIs have only a description: one pod template has 500 KB of schema.
 func (Job) Schema(r huma.Registry) *huma.Schema {
 	schemas := kubernetesSchemas{r.Map()}
 	s := schemas.ref(reflect.TypeFor[v1alpha1.TrainingJob]())
-	r.Map()[kind].Description = "A TrainingJob, as docs/api.md describes it."
+	r.Map()[kind].Description = "A TrainingJob, as in docs/api.md."
 	return s
 }
 
-// kubernetesSchemas makes schemas of Go types as Kubernetes encodes them. huma's own do not know that an
-// embedded field can have a name.
+// kubernetesSchemas returns schemas of Go types in Kubernetes' encoding. huma's own do not support embedded
+// fields with a name.
 type kubernetesSchemas struct{ known map[string]*huma.Schema }
 
 var (
@@ -86,7 +86,7 @@ func (k kubernetesSchemas) of(t reflect.Type) *huma.Schema {
 	return &huma.Schema{}
 }
 
-// object has the fields of a struct. Those that are embedded without a name are its own.
+// object returns the fields of a struct, including those of embedded structs without a name.
 func (k kubernetesSchemas) object(t reflect.Type) *huma.Schema {
 	s := &huma.Schema{Type: huma.TypeObject, Properties: map[string]*huma.Schema{}, AdditionalProperties: false}
 	for i := range t.NumField() {
@@ -110,5 +110,5 @@ func (k kubernetesSchemas) object(t reflect.Type) *huma.Schema {
 	return s
 }
 
-// schemaOf a type that huma does not see as the body of an answer.
+// schemaOf returns the schema of a type that huma does not find in a response.
 func schemaOf[T any](r huma.Registry) *huma.Schema { return r.Schema(reflect.TypeFor[T](), true, "") }

@@ -24,29 +24,29 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/store"
 )
 
-// Access to the clusters as a caller; *access.Clusters has it.
+// Access acts in the clusters as a caller; see *access.Clusters.
 type Access interface {
 	// Names of the clusters; the first is the default.
 	Names() []string
 	// As acts as the caller.
 	As(cluster string, id identity.Identity) (client.WithWatch, *rest.Config, error)
-	// May reports whether the caller may do something.
+	// May reports whether the caller has a right.
 	May(ctx context.Context, cluster string, id identity.Identity, do authorizationv1.ResourceAttributes) (
 		bool, error)
-	// Visible reports whether the caller may use a verb on the TrainingJobs of all namespaces, or else in which
-	// of those that are given.
+	// Visible reports whether the caller may use a verb on the TrainingJobs of all namespaces, or else in
+	// which of the given ones.
 	Visible(ctx context.Context, cluster string, id identity.Identity, verb string, namespaces []string) (
 		all bool, visible []string, err error)
 }
 
-// Live knows the jobs that exist.
+// Live has the jobs that exist.
 type Live interface {
 	View(cluster string) (live.View, error)
 	Subscribe(cluster string, filter live.Filter, after string) (*live.Subscription, error)
 	Synced(cluster string) bool
 }
 
-// History knows the jobs that have existed.
+// History has current and past jobs.
 type History interface {
 	Job(ctx context.Context, key history.Key) (history.Record, error)
 	Jobs(ctx context.Context, q store.JobsQuery) (store.JobsPage, error)
@@ -54,36 +54,35 @@ type History interface {
 	Accounting(ctx context.Context, q store.AccountingQuery) ([]store.Usage, error)
 }
 
-// Options of a Server. All are needed but those that say otherwise.
+// Options of a Server. All are required unless noted.
 type Options struct {
-	// Version of the server, as the document has it.
+	// Version of the server, in the document.
 	Version string
 	Access  Access
 	Live    Live
 	History History
-	// RecordOf returns what a version of a cluster's job says, as it is recorded. By default nothing is known of
-	// its kind of GPU and its user.
+	// RecordOf returns the record of a version of a job. By default GPU kind and user are unknown.
 	RecordOf func(cluster string, job *v1alpha1.TrainingJob) history.Record
-	// Prices of one GPU of a kind for an hour. The cost of other kinds is unknown.
+	// Prices of a GPU-hour by kind. The cost of other kinds is unknown.
 	Prices map[string]*big.Rat
 	// Currency of the prices.
 	Currency string
-	// Log of what has failed without the client's doing.
+	// Log of failures that the client did not cause.
 	Log logr.Logger
-	// Clock by default is the machine's.
+	// Clock defaults to the machine's.
 	Clock clock.WithTicker
 	// Heartbeat is the time between comments on an idle stream of events. Default: 15 s.
 	Heartbeat time.Duration
-	// Recheck is how often it is asked again whether who reads a stream still may. Default: 30 s.
+	// Recheck is how often the rights of a stream's reader are reviewed. Default: 30 s.
 	Recheck time.Duration
-	// LongestStream is when a stream ends, so that its reader authenticates anew. Default: 1 h.
+	// LongestStream is the time limit of a stream, after which its reader authenticates again. Default: 1 h.
 	LongestStream time.Duration
-	// BeginStream is called before a stream begins, and its error is the answer instead. By default any may.
+	// BeginStream is called before a stream begins. The stream fails with its error. Default: no limit.
 	BeginStream func(context.Context) error
-	// BeginDecoding is called before a document of some nodes is decoded, and leave when it is no longer needed.
-	// The error is the answer instead. By default any document is decoded at once.
+	// BeginDecoding is called before a document with the given nodes is decoded, and leave afterwards. The
+	// request fails with its error. Default: no limit.
 	BeginDecoding func(ctx context.Context, nodes int) (leave func(), err error)
-	// WriteTimeout is how long a stream waits for its reader to take what was written. Default: 20 s.
+	// WriteTimeout is how long a write waits for a stream's reader. Default: 20 s.
 	WriteTimeout time.Duration
 }
 
@@ -95,8 +94,8 @@ type Server struct {
 	methods  map[string][]string
 }
 
-// New makes a Server whose routes are on a mux: /api/v1 and everything below. They expect the caller in the
-// request's context (identity.Middleware), but for /api/v1/openapi.json, which tells nothing of any cluster.
+// New creates a Server with its routes on a mux: /api/v1 and everything below. They require the caller in the
+// request's context (identity.Middleware), except /api/v1/openapi.json, which reveals nothing of a cluster.
 func New(mux *http.ServeMux, o Options) (*Server, error) {
 	s := &Server{Options: o, methods: map[string][]string{}}
 	s.complete()
@@ -153,31 +152,32 @@ func (s *Server) routes() {
 	s.routeAccounting()
 }
 
-// serveDocument serves the contract.
+// serveDocument serves the OpenAPI document.
 func (s *Server) serveDocument(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/vnd.oai.openapi+json;version=3.1")
-	_, _ = w.Write(s.document) // to a client that may be gone
+	_, _ = w.Write(s.document) // the client can have disconnected
 }
 
-// refuseOthers answers paths and methods that do not exist by a Problem, where the mux has plain text.
+// refuseOthers responds to unknown paths and methods with a Problem instead of the mux's plain text.
 func (s *Server) refuseOthers(mux *http.ServeMux) {
 	for path, methods := range s.methods {
 		slices.Sort(methods)
 		allow := strings.Join(methods, ", ")
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
-			problem.Write(w, r, problem.Newf(problem.MethodNotAllowed, "the path does not take %s", r.Method).
+			problem.Write(w, r, problem.Newf(problem.MethodNotAllowed, "the path does not support %s",
+				r.Method).
 				WithRemedy("use one of "+allow).WithHeader("Allow", allow))
 		})
 	}
 	nothing := func(w http.ResponseWriter, r *http.Request) {
-		problem.Write(w, r, problem.New(problem.NotFound, "there is no such path",
-			"see /api/v1/openapi.json for those that there are"))
+		problem.Write(w, r, problem.New(problem.NotFound, "unknown path",
+			"see /api/v1/openapi.json for the paths"))
 	}
 	mux.HandleFunc("/api/v1/", nothing)
 	mux.HandleFunc("/api/v1", nothing)
 }
 
-// register an operation. Whatever error its handler returns becomes a Problem.
+// register registers an operation, and converts its handler's errors to Problems.
 func register[I, O any](s *Server, op huma.Operation, handle func(context.Context, *I) (*O, error)) {
 	s.methods[op.Path] = append(s.methods[op.Path], op.Method)
 	document(&op, s.api.OpenAPI().Components.Schemas)
@@ -190,7 +190,7 @@ func register[I, O any](s *Server, op huma.Operation, handle func(context.Contex
 	})
 }
 
-// fail makes a Problem, and logs what the client is not told.
+// fail converts an error to a Problem, and logs its cause.
 func (s *Server) fail(ctx context.Context, operation string, err error) error {
 	p := problem.Of(err)
 	if cause := p.Cause(); cause != nil && ctx.Err() == nil {

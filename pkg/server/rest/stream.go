@@ -18,8 +18,7 @@ func (s *Server) streamTo(ctx huma.Context, mediaType string) *events.Writer {
 	return out
 }
 
-// whileAllowed ends the context when the longest time of a stream is over, or when the reader may no longer
-// read it.
+// whileAllowed returns a context that ends at the time limit of streams, or when the caller loses the right.
 func (s *Server) whileAllowed(ctx context.Context, may func(context.Context) bool) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
 	end := s.Clock.NewTimer(s.LongestStream)

@@ -18,29 +18,29 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 )
 
-// Verbs that the cluster is asked about.
+// Verbs of reviews.
 const (
 	verbGet  = "get"
 	verbList = "list"
 )
 
-// retrySync is when to ask again for jobs that are still being read.
+// retrySync is when to retry while the jobs are being listed.
 const retrySync = 5 * time.Second
 
-// known reports an error for a cluster that is not configured.
+// known returns an error for a cluster that is not configured.
 func (s *Server) known(cluster string) error {
 	if slices.Contains(s.Access.Names(), cluster) {
 		return nil
 	}
-	return problem.Newf(problem.NotFound, "there is no cluster %s", cluster).About("path.cluster").
-		WithRemedy("use one of those that GET /api/v1/clusters lists")
+	return problem.Newf(problem.NotFound, "unknown cluster %s", cluster).About("path.cluster").
+		WithRemedy("use a cluster that GET /api/v1/clusters lists")
 }
 
 // caller of a request.
 func caller(ctx context.Context) (identity.Identity, error) {
 	id, known := identity.FromContext(ctx)
 	if !known {
-		return id, problem.New(problem.Unauthenticated, "the request does not say who is calling", "send a token")
+		return id, problem.New(problem.Unauthenticated, "the request has no credentials", "send a token")
 	}
 	return id, nil
 }
@@ -61,7 +61,7 @@ func (s *Server) as(ctx context.Context, cluster string) (client.WithWatch, *res
 	return c, config, nil
 }
 
-// may reports whether the caller may do something.
+// may reports whether the caller has a right.
 func (s *Server) may(
 	ctx context.Context, cluster string, do authorizationv1.ResourceAttributes,
 ) (bool, error) {
@@ -73,7 +73,7 @@ func (s *Server) may(
 	return may, clusterError(cluster, err)
 }
 
-// clusterError says of an error that no API server has answered with that the cluster is away.
+// clusterError returns that the cluster is unavailable, unless the error is from its API server.
 func clusterError(cluster string, err error) error {
 	var p *problem.Problem
 	var api apierrors.APIStatus
@@ -87,11 +87,11 @@ func clusterError(cluster string, err error) error {
 			WithRemedy("ask an admin to install deploy/crd there").CausedBy(err)
 	}
 	return problem.Newf(problem.BadGateway, "cluster %s cannot be reached", cluster).
-		WithRemedy("send the request again, and tell an admin if that does not help").
+		WithRemedy("send the request again, and report it to an admin if it persists").
 		RetryAfter(retrySync).CausedBy(err)
 }
 
-// view of the jobs of a cluster.
+// view returns the jobs of a cluster.
 func (s *Server) view(cluster string) (live.View, error) {
 	if err := s.known(cluster); err != nil {
 		return live.View{}, err
@@ -102,13 +102,14 @@ func (s *Server) view(cluster string) (live.View, error) {
 
 func liveError(cluster string, err error) error {
 	if errors.Is(err, live.ErrNotSynced) {
-		return problem.Newf(problem.NotSynced, "the jobs of cluster %s have not been read yet", cluster).
-			WithRemedy("ask again; where that lasts, the cluster is away: tell an admin").RetryAfter(retrySync)
+		return problem.Newf(problem.NotSynced, "the jobs of cluster %s are not listed yet", cluster).
+			WithRemedy("retry; if it persists, report to an admin that the cluster is " +
+				"unavailable").RetryAfter(retrySync)
 	}
 	return err
 }
 
-// namespaces of some in which the caller may list jobs; all where that holds for every namespace there is.
+// namespaces returns those in which the caller may list jobs; all is true for every namespace.
 func (s *Server) namespaces(ctx context.Context, cluster string, among []string) (
 	all bool, visible []string, err error,
 ) {
@@ -120,7 +121,7 @@ func (s *Server) namespaces(ctx context.Context, cluster string, among []string)
 	return all, visible, clusterError(cluster, err)
 }
 
-// visible returns which of some namespaces have jobs that the caller may list.
+// visible returns a function that reports whether the caller may list the jobs of one of the namespaces.
 func (s *Server) visible(ctx context.Context, cluster string, among []string) (
 	func(namespace string) bool, error,
 ) {
@@ -131,7 +132,7 @@ func (s *Server) visible(ctx context.Context, cluster string, among []string) (
 	return func(namespace string) bool { return all || slices.Contains(some, namespace) }, nil
 }
 
-// listable reports an error, the cluster's own, where the caller may not list the jobs of a namespace.
+// listable returns the cluster's error if the caller may not list the jobs of a namespace.
 func (s *Server) listable(ctx context.Context, cluster, namespace string) error {
 	may, err := s.visible(ctx, cluster, []string{namespace})
 	if err != nil || may(namespace) {
@@ -143,5 +144,5 @@ func (s *Server) listable(ctx context.Context, cluster, namespace string) error 
 	}
 	var none v1alpha1.TrainingJobList
 	err = c.List(ctx, &none, client.InNamespace(namespace), client.Limit(1))
-	return clusterError(cluster, err) // nil where the right was given just now
+	return clusterError(cluster, err) // nil if the right was granted just now
 }

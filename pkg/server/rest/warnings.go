@@ -8,8 +8,8 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// WarningHandler passes what a cluster warns of on to whose request it is about. It is to be the
-// WarningHandlerWithContext of the rest.Config that Access acts with. Other warnings are dropped.
+// WarningHandler adds a cluster's warnings to the response of the request that caused them. Use it as
+// WarningHandlerWithContext of the rest.Config with which Access acts. It drops other warnings.
 type WarningHandler struct{}
 
 // HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext.
@@ -23,11 +23,11 @@ type warningsKey struct{}
 
 // warnings of one request.
 type warnings struct {
-	mu   sync.Mutex
-	said []string
+	mu    sync.Mutex
+	texts []string
 }
 
-// maxWarnings of one answer.
+// maxWarnings of one response.
 const maxWarnings = 20
 
 func collectWarnings(ctx context.Context) (context.Context, *warnings) {
@@ -38,17 +38,17 @@ func collectWarnings(ctx context.Context) (context.Context, *warnings) {
 func (w *warnings) add(text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.said) < maxWarnings && !slices.Contains(w.said, text) {
-		w.said = append(w.said, text)
+	if len(w.texts) < maxWarnings && !slices.Contains(w.texts, text) {
+		w.texts = append(w.texts, text)
 	}
 }
 
-// headers are the warnings as RFC 7234 has them. Those that cannot be put so are left out.
+// headers returns the warnings in the format of RFC 7234, without those that it cannot express.
 func (w *warnings) headers() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var all []string
-	for _, text := range w.said {
+	for _, text := range w.texts {
 		if header, err := utilnet.NewWarningHeader(299, "-", text); err == nil {
 			all = append(all, header)
 		}

@@ -8,7 +8,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/store"
 )
 
-// way in which a browser has logged in.
+// way is the method of a browser login.
 type way string
 
 const (
@@ -17,8 +17,8 @@ const (
 	wayLink   way = "link"
 )
 
-// accept a login: the browser gets a new session, which lasts until the given time at most, and goes on to a
-// path. The error is an *identity.Error; nothing is written then.
+// accept completes a login: the browser gets a new session, which lasts until expires at most, and is
+// redirected to a path. The error is an *identity.Error; then nothing has been written.
 func (s *Sessions) accept(
 	w http.ResponseWriter, r *http.Request, verified identity.Verified, until time.Time, next string,
 ) error {
@@ -27,8 +27,8 @@ func (s *Sessions) accept(
 	if !until.IsZero() && until.Before(expires) {
 		expires = until
 	}
-	if lasts := expires.Sub(now); lasts < time.Second { // by an API server whose clock is behind
-		return identity.Rejected("the token is over", "get a new one and log in again")
+	if lasts := expires.Sub(now); lasts < time.Second { // the API server's clock is behind
+		return identity.Rejected("the token has expired", "get a new one and log in again")
 	}
 	who, err := toStored(verified)
 	if err != nil {
@@ -41,9 +41,10 @@ func (s *Sessions) accept(
 	if err != nil {
 		return s.unavailable(r.Context(), err)
 	}
-	// What the browser had before is nobody's now. That it could not be ended is no reason to log nobody in.
+	// A login replaces the previous session of the browser. If that cannot be ended, the login still
+	// succeeds.
 	if former, err := s.of(r); err == nil && former != nil {
-		_ = s.end(r, former) // which logs it
+		_ = s.end(r, former) // end logs it
 	}
 	s.log.V(1).Info("Logged in", "user", verified.Name, "source", verified.Source, "from", r.RemoteAddr)
 	s.cookies.set(w, cookieSession, encodeSecret(secret), expires.Sub(now))
@@ -51,7 +52,7 @@ func (s *Sessions) accept(
 	return nil
 }
 
-// finish a login in a way: it is counted, and where it has failed the browser is told why.
+// finish counts a login, and shows the error of one that failed.
 func (s *Sessions) finish(w http.ResponseWriter, r *http.Request, by way, err error) {
 	s.metrics.logins.WithLabelValues(string(by), resultOf(err)).Inc()
 	if err != nil {
@@ -60,12 +61,12 @@ func (s *Sessions) finish(w http.ResponseWriter, r *http.Request, by way, err er
 	}
 }
 
-// attempt of a login that costs its address an allowance unless it succeeds. It is used up before anything
-// is looked at, for many may come at the same time.
+// attempt runs a login that uses up the allowance of its address unless it succeeds. The allowance is taken
+// first, because attempts can be concurrent.
 func (s *Sessions) attempt(r *http.Request, do func() error) error {
 	from := identity.Address(r)
 	if !s.failures.Take(from, s.clock.Now()) {
-		return identity.TooMany("too many logins from this address have failed", "wait a minute and log in again")
+		return identity.TooMany("too many failed logins from this address", "wait a minute and log in again")
 	}
 	err := do()
 	if err == nil {

@@ -11,14 +11,14 @@ import (
 
 var _ identity.Authenticator = (*Sessions)(nil)
 
-// Authenticate says who is calling: by explicit credentials where there are some, else by the cookie, which
-// counts for what changes something only with the CSRF token. The error is an *identity.Error.
+// Authenticate returns the caller, by explicit credentials if there are any, else by the cookie. With a
+// cookie, requests that change something need the CSRF token. The error is an *identity.Error.
 func (s *Sessions) Authenticate(r *http.Request) (identity.Identity, error) {
 	id, _, err := s.authenticate(r)
 	return id, err
 }
 
-// authenticate returns the session, too, where that is how the request came.
+// authenticate also returns the session, if the request has one.
 func (s *Sessions) authenticate(r *http.Request) (identity.Identity, *Session, error) {
 	if identity.Explicit(r) || len(r.CookiesNamed(s.cookies.name(cookieSession))) == 0 {
 		id, err := s.identity.Authenticate(r)
@@ -26,7 +26,7 @@ func (s *Sessions) authenticate(r *http.Request) (identity.Identity, *Session, e
 	}
 	found, err := s.of(r)
 	if err == nil && !found.asksFor(r) {
-		err = identity.Forged("the request does not show that a page of your session asks for it",
+		err = identity.Forged("the request has no valid CSRF token of your session",
 			"reload the page and try again. Scripts send the header "+CSRFHeader+", forms the field "+CSRFField)
 	}
 	s.metrics.authentications.WithLabelValues(resultOf(err)).Inc()
@@ -36,9 +36,9 @@ func (s *Sessions) authenticate(r *http.Request) (identity.Identity, *Session, e
 	return found.Identity, found, nil
 }
 
-// Middleware passes on requests whose caller is known, with the Identity and, where they came by one, the
-// Session in their context. Of the others, browsers that go to a page are sent to the login, and all else is
-// answered with a problem.
+// Middleware handles requests with a known caller, and adds the Identity and any Session to their context. It
+// redirects other browsers that navigate to a page to the login, and rejects all other requests with a
+// problem.
 func (s *Sessions) Middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id, found, err := s.authenticate(r)
@@ -70,8 +70,8 @@ func (s *Sessions) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// goesToPage reports whether a browser goes to a page, as it does for a link or a form. A script's requests
-// say what they are, or do not ask for HTML.
+// goesToPage reports whether a browser navigates to a page, by a link or a form. Requests of scripts have
+// other headers.
 func goesToPage(r *http.Request) bool {
 	if mode := r.Header.Get("Sec-Fetch-Mode"); mode != "" && mode != "navigate" {
 		return false

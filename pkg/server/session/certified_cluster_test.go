@@ -133,7 +133,7 @@ func TestCertifiedProvider(t *testing.T) {
 	}
 }
 
-// TestCertifiedProviderHoldsUsToIt: a code is of no use to anybody else, and a user may decline.
+// TestCertifiedProviderHoldsUsToIt: another client cannot use a code, and a user can decline.
 func TestCertifiedProviderHoldsUsToIt(t *testing.T) {
 	c := startCertified(t, "ES256")
 	thief, b := newBrowser(t), newBrowser(t)
@@ -152,7 +152,7 @@ func TestCertifiedProviderHoldsUsToIt(t *testing.T) {
 	q.Set("code", stolen.Query().Get("code"))
 	mine.RawQuery = q.Encode()
 	if ended := thief.get(mine.String()); ended.status != http.StatusUnauthorized ||
-		!ended.says("does not take the code") {
+		!ended.says("rejected the code") {
 		t.Errorf("with the code of another browser: %+v", ended)
 	}
 	_, at := c.follow(b, b.get(c.server.URL+LoginPath))

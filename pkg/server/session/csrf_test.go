@@ -60,12 +60,12 @@ func TestForgedRequests(t *testing.T) {
 		}
 	}
 	if page := b.post(r.server.URL+"/jobs", nil); page.status != http.StatusForbidden ||
-		!strings.Contains(page.body, "<h1>Not done</h1>") {
-		t.Errorf("a form is told so on a page: %+v", page)
+		!strings.Contains(page.body, "<h1>Request failed</h1>") {
+		t.Errorf("a form without token: no page: %+v", page)
 	}
 	out := b.post(r.server.URL+LogoutPath, url.Values{CSRFField: {foreign}})
 	if out.status != http.StatusForbidden {
-		t.Errorf("logging somebody else out: %+v", out)
+		t.Errorf("logging another user out: %+v", out)
 	}
 	if b.csrf(r) != csrf {
 		t.Error("the session is another")
@@ -111,11 +111,11 @@ func TestExplicitCredentialsCountFirst(t *testing.T) {
 		t.Errorf("a wrong one: %+v", page)
 	}
 	if page := b.get(r.server.URL+"/jobs", "X-User", "jane"); page.status != http.StatusUnauthorized {
-		t.Errorf("a proxy's word, of nobody: %+v", page)
+		t.Errorf("headers of a proxy without a user: %+v", page)
 	}
 }
 
-// TestStolenRows: what the database holds logs nobody in.
+// TestStolenRows: the contents of the database cannot log in.
 func TestStolenRows(t *testing.T) {
 	fake := newClock()
 	issuer := newFakeIssuer(t, fake)
@@ -157,7 +157,7 @@ func TestLoggingOut(t *testing.T) {
 	r.store.fail(true)
 	if out := b.post(r.server.URL+LogoutPath, csrf); out.status != http.StatusServiceUnavailable ||
 		b.cookie(r, cookieSession) == "" {
-		t.Errorf("while the database is away nobody is logged out: %+v", out)
+		t.Errorf("while the database is away no session ends: %+v", out)
 	}
 	if page := b.get(r.server.URL + "/"); page.status != http.StatusServiceUnavailable {
 		t.Errorf("nor in: %+v", page)

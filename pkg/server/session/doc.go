@@ -1,27 +1,25 @@
-// Package session answers one question: which browser is whose?
+// Package session logs browsers in and authenticates their requests.
 //
 //	/login ──▶ an issuer's page ──▶ /login/callback ─┐   authorization code, PKCE, state, nonce
-//	/login ◀── a token of the cluster, in a form ────┼─▶ a session: a cookie of the browser, a row of the store
-//	/login?once=… ◀── the link that the server wrote ┘
-//	                                      │
-//	every other request ── explicit credentials, else the cookie ──▶ identity.Identity
 //
-// Who somebody is, package identity says: the same prefixes, claims and rules hold for what an issuer gives
-// to a login as for a token in a header. What somebody may do is nobody's matter here.
+// /login ◀── a token of the cluster, in a form ────┼─▶ a session: a cookie of the browser, a row of the store
+// /login?once=… ◀── the link that the server wrote ┘ │ every other request ── explicit credentials, else the
+// cookie ──▶ identity.Identity
+//
+// Package identity determines the user: a login uses the same prefixes, claims and rules as a token in a
+// header. This package does not authorize.
 //
 // Invariants:
-//   - Explicit credentials count first, and alone where they are there, even if they are rejected. A cookie
-//     counts without them only.
-//   - A request that came by cookie and may change something must have the session's CSRF token, which no
-//     other site's page knows. That is beside shield's check of its origin, not instead of it.
-//   - The database holds no secret: of a session it has the SHA-256 of the cookie. The CSRF token is made
-//     from the cookie, so it changes with the session, and every replica can make it.
-//   - Every login makes a new session and ends the one that the browser had: nobody can give a browser a
-//     session of his own to wait for its login.
+//   - Explicit credentials take precedence over a cookie, even if they are rejected.
+//   - A request with a cookie that can change something must have the session's CSRF token, which pages of
+//     other sites do not have. Package shield checks the origin in addition.
+//   - The database contains no secret: it has the SHA-256 of the cookie. The CSRF token is derived from the
+//     cookie, so it changes with the session, and every replica can compute it.
+//   - Every login creates a new session and ends the browser's previous one: an attacker cannot give a
+//     browser a session of his own that then becomes the user's.
 //   - A login ends in the browser in which it began, once, within ten minutes, and at the issuer at which it
-//     began. What must be remembered meanwhile is in a cookie of that browser: strangers fill no memory.
-//   - A session holds while it is in the database and while the configuration still vouches in the same way
-//     for its user. Every request reads it there, so that a logout counts at once, on every replica; a
-//     request that lasts is ended within seconds.
-//   - A browser is sent to paths of this server alone, and to the authorization endpoints of the issuers.
+//     began. Its state is in a cookie of that browser, so anonymous clients do not use memory.
+//   - A session is valid while it is in the database and its user's configuration is unchanged. Every request
+//     reads it there: a logout takes effect at once on every replica. Streams end within seconds.
+//   - The server redirects browsers only to its own paths and to the issuers' authorization endpoints.
 package session

@@ -43,7 +43,10 @@ func TestLoginsThatFail(t *testing.T) {
 		"wrong state": {reason: "another site had the browser go to the callback, with its own code",
 			back:   func(_ login, at string) string { return set(at, "state", encodeSecret(newSecret())) },
 			status: 401, says: "did not begin in this browser", strange: true},
-		"no state": {reason: "likewise", back: func(_ login, at string) string { return set(at, "state", "") },
+		"no state": {reason: "the response belongs to no login", back: func(_ login,
+			at string) string {
+			return set(at, "state", "")
+		},
 			status: 401, says: "did not begin in this browser", strange: true},
 		"a state that begins like this login's": {reason: "the cookie is found by the beginning alone",
 			back: func(_ login, at string) string {
@@ -52,17 +55,18 @@ func TestLoginsThatFail(t *testing.T) {
 					t.Fatal(err)
 				}
 				return set(at, "state", u.Query().Get("state")[:8]+encodeSecret(newSecret())[8:])
-			}, status: 401, says: "not the login that began in this browser"},
+			}, status: 401, says: "did not begin in this browser"},
 		"another browser": {reason: "the victim is to be logged in as the attacker, or the attacker has the code",
 			back: func(l login, at string) string {
 				l.b.client.Jar = newBrowser(t).client.Jar
 				return at
 			}, status: 401, says: "did not begin in this browser", strange: true},
-		"another browser, in which a login began": {reason: "likewise", back: func(l login, at string) string {
-			l.b.client.Jar = newBrowser(t).client.Jar
-			l.b.toCallback(l.replica, l.issuer, "")
-			return at
-		}, status: 401, says: "did not begin in this browser", strange: true},
+		"another browser, in which a login began": {reason: "the response belongs to another login",
+			back: func(l login, at string) string {
+				l.b.client.Jar = newBrowser(t).client.Jar
+				l.b.toCallback(l.replica, l.issuer, "")
+				return at
+			}, status: 401, says: "did not begin in this browser", strange: true},
 		"expired": {reason: "a code and a browser that were left alone", back: func(l login, at string) string {
 			l.clock.Step(loginLasts)
 			return at
@@ -78,9 +82,10 @@ func TestLoginsThatFail(t *testing.T) {
 			}, status: 401, says: "cannot be read", strange: true},
 		"wrong nonce": {reason: "an ID token that was issued for another login is injected",
 			before: func(l login) { l.issuer.claims = map[string]any{"nonce": "another"} },
-			status: 401, says: "not of this login"},
-		"no nonce": {reason: "likewise", before: func(l login) { l.issuer.claims = map[string]any{"nonce": ""} },
-			status: 401, says: "not of this login"},
+			status: 401, says: "belongs to another login"},
+		"no nonce": {reason: "the ID token belongs to no login",
+			before: func(l login) { l.issuer.claims = map[string]any{"nonce": ""} },
+			status: 401, says: "belongs to another login"},
 		"a token for another client": {reason: "another application at the issuer passes it on",
 			before: func(l login) { l.issuer.claims = map[string]any{"aud": "another"} },
 			status: 401, says: "not for this server"},
@@ -90,7 +95,7 @@ func TestLoginsThatFail(t *testing.T) {
 		"a required claim": {reason: "it holds for logins too",
 			before: func(l login) { l.issuer.claims = map[string]any{"tenant": "theirs"} },
 			status: 401, says: "claim tenant is not"},
-		"a token that is over": {reason: "likewise",
+		"a token that is over": {reason: "the ID token has expired",
 			before: func(l login) {
 				l.issuer.claims = map[string]any{"exp": l.clock.Now().Add(-time.Minute).Unix()}
 			},
@@ -103,7 +108,7 @@ func TestLoginsThatFail(t *testing.T) {
 			}, status: 401, says: "not signed by the issuer"},
 		"an answer of another issuer": {reason: "a mix-up (RFC 9207): the code is not for the token endpoint here",
 			back: func(l login, at string) string { return set(at, "iss", l.other.url) }, status: 401,
-			says: "another issuer has answered"},
+			says: "from another issuer"},
 		"an answer of this issuer": {reason: "it may say so",
 			back: func(l login, at string) string { return set(at, "iss", l.issuer.url) }, status: 303},
 		"a code of another issuer": {reason: "what the attacker has there is nothing here",
@@ -114,7 +119,7 @@ func TestLoginsThatFail(t *testing.T) {
 					t.Fatal(err)
 				}
 				return set(at, "code", u.Query().Get("code"))
-			}, status: 401, says: "does not take the code"},
+			}, status: 401, says: "rejected the code"},
 		"a code of another login": {reason: "PKCE: it was asked for with another challenge",
 			back: func(l login, at string) string {
 				u, err := url.Parse(newBrowser(t).toCallback(l.replica, l.issuer, ""))
@@ -122,21 +127,21 @@ func TestLoginsThatFail(t *testing.T) {
 					t.Fatal(err)
 				}
 				return set(at, "code", u.Query().Get("code"))
-			}, status: 401, says: "does not take the code"},
+			}, status: 401, says: "rejected the code"},
 		"no code": {reason: "nothing to redeem",
 			back:   func(_ login, at string) string { return set(at, "code", "") },
 			status: 401, says: "has sent no code"},
 		"the user declines": {reason: "the issuer says so", before: func(l login) {
 			l.issuer.answer = url.Values{"error": {"access_denied"}, "error_description": {"<b>no</b>"}}
-		}, status: 401, says: "says: access_denied &lt;b&gt;no&lt;/b&gt;"},
-		"the issuer is away": {reason: "nobody knows who it is", back: func(l login, at string) string {
+		}, status: 401, says: "returned: access_denied &lt;b&gt;no&lt;/b&gt;"},
+		"the issuer is away": {reason: "the user is unknown", back: func(l login, at string) string {
 			l.issuer.change(func() { l.issuer.down = true })
 			return at
-		}, status: 503, says: "does not say who you are"},
+		}, status: 503, says: "did not return your identity"},
 		"the database is away": {reason: "there would be no session", back: func(l login, at string) string {
 			l.replica.store.fail(true)
 			return at
-		}, status: 503, says: "database does not answer"},
+		}, status: 503, says: "database does not respond"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fake := newClock()
@@ -165,10 +170,10 @@ func TestLoginsThatFail(t *testing.T) {
 			if again := l.b.get(at); again.status != http.StatusUnauthorized {
 				t.Errorf("once more: %+v", again)
 			}
-			for _, said := range l.replica.said() {
+			for _, line := range l.replica.logLines() {
 				for _, secret := range []string{clientSecret, "code=", "e30."} {
-					if strings.Contains(said, secret) {
-						t.Errorf("a secret is in the log: %s", said)
+					if strings.Contains(line, secret) {
+						t.Errorf("a secret is in the log: %s", line)
 					}
 				}
 			}
@@ -190,7 +195,7 @@ func TestReplayedCode(t *testing.T) {
 	attacker := newBrowser(t)
 	attacker.plant(r, loginAt(at), kept)
 	if again := attacker.get(at); again.status != http.StatusUnauthorized ||
-		!strings.Contains(again.body, "does not take the code: it is over, or was used") {
+		!strings.Contains(again.body, "rejected the code: it has expired or was used") {
 		t.Errorf("the second time: %+v", again)
 	}
 }
@@ -202,7 +207,7 @@ func TestIssuersThatNameThemselves(t *testing.T) {
 	issuer.more = map[string]any{"authorization_response_iss_parameter_supported": true}
 	r := newReplica(t, setting{clock: fake, identity: noReviews(issuer.config("corp:"))})
 	b := newBrowser(t)
-	if ended := b.get(b.toCallback(r, issuer, "")); !ended.says("another issuer has answered") {
+	if ended := b.get(b.toCallback(r, issuer, "")); !ended.says("from another issuer") {
 		t.Errorf("without its name: %+v", ended)
 	}
 	issuer.change(func() { issuer.answer = nil })
@@ -234,7 +239,7 @@ func TestFailedLoginsAreLimited(t *testing.T) {
 	b.login(r, issuer)
 }
 
-// TestUndiscovered: an issuer that was away when the server started is said to be, and asked again.
+// TestUndiscovered: an issuer that is unavailable when the server starts is reported, and read later.
 func TestUndiscovered(t *testing.T) {
 	fake := newClock()
 	issuer := newFakeIssuer(t, fake)
@@ -246,7 +251,7 @@ func TestUndiscovered(t *testing.T) {
 	r := newReplica(t, setting{clock: fake, identity: noReviews(away)})
 	page := b.get(r.server.URL + LoginPath)
 	if page.status != http.StatusServiceUnavailable || page.header.Get("Retry-After") == "" ||
-		!strings.Contains(page.body, "sso.example.com has not answered this server yet") {
+		!strings.Contains(page.body, "sso.example.com has not responded to this server yet") {
 		t.Fatalf("while it is away: %+v", page)
 	}
 	issuer.change(func() { issuer.down, issuer.more = false, map[string]any{"issuer": away.URL} })
@@ -256,7 +261,7 @@ func TestUndiscovered(t *testing.T) {
 	})
 }
 
-// TestMissingSecrets are said when the server starts, and while it runs.
+// TestMissingSecrets: missing secrets are errors when the server starts, and while it runs.
 func TestMissingSecrets(t *testing.T) {
 	fake := newClock()
 	issuer := newFakeIssuer(t, fake)
@@ -271,7 +276,7 @@ func TestMissingSecrets(t *testing.T) {
 		}
 	}
 	page := newBrowser(t).get(r.server.URL + LoginPath)
-	if page.status != http.StatusServiceUnavailable || !strings.Contains(page.body, "log has more") {
+	if page.status != http.StatusServiceUnavailable || !strings.Contains(page.body, "log has the cause") {
 		t.Errorf("a login: %+v", page)
 	}
 	o := Options{Config: r.config, Identity: r.identity, Clock: fake, Registry: r.registry}
@@ -286,7 +291,7 @@ func TestMissingSecrets(t *testing.T) {
 	overwrite(t, c.Login.ClientSecretFile, clientSecret)
 	b.login(r, issuer)
 	o.Config.URL = ""
-	if _, err := New(o); err == nil || !strings.Contains(err.Error(), "board.url is required") {
+	if _, err := New(o); err == nil || !strings.Contains(err.Error(), "requires board.url") {
 		t.Errorf("without a URL: %v", err)
 	}
 }
@@ -305,7 +310,7 @@ func TestPublicClients(t *testing.T) {
 	}
 }
 
-// TestConfigurationEndsSessions: what the configuration no longer says of an issuer holds for nobody.
+// TestConfigurationEndsSessions: a changed configuration of an issuer ends its sessions.
 func TestConfigurationEndsSessions(t *testing.T) {
 	fake := newClock()
 	issuer := newFakeIssuer(t, fake)

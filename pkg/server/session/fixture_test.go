@@ -61,7 +61,6 @@ type setting struct {
 }
 
 func newClock() *clocktesting.FakeClock { return clocktesting.NewFakeClock(time.Now()) }
-
 func newReplica(t testing.TB, o setting) *replica {
 	t.Helper()
 	if o.dsn == "" {
@@ -131,13 +130,15 @@ func newReplica(t testing.TB, o setting) *replica {
 		if !strings.HasPrefix(issuer.URL(), "https://127.0.0.1") {
 			continue
 		}
-		eventually(t, issuer.URL()+" has answered", func() bool { _, err := issuer.Endpoints(); return err == nil })
+		eventually(t, issuer.URL()+" has answered", func() bool {
+			_,
+				err := issuer.Endpoints()
+			return err == nil
+		})
 	}
 	return r
 }
-
 func newDSN(t testing.TB) string { return "sqlite://" + filepath.Join(t.TempDir(), "history.db") }
-
 func writeProblem(w http.ResponseWriter, _ *http.Request, status int, detail, _, remedy string) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(status)
@@ -180,7 +181,7 @@ func (r *replica) handler() http.Handler {
 // reviewed is a token that the cluster knows, of a service account; it ends in the year 2096.
 const reviewed = "e30.eyJleHAiOjQwMDAwMDAwMDB9.c2ln"
 
-// endless is one that does not say when it ends.
+// endless is one that has no expiry.
 const endless = "an-opaque-token-of-a-webhook"
 
 type reviewer struct{}
@@ -228,14 +229,12 @@ func (f *failingStore) Session(
 	}
 	return f.Store.Session(ctx, id, now)
 }
-
 func (f *failingStore) MakeSession(ctx context.Context, s store.Session, keep int) error {
 	if err := f.err(); err != nil {
 		return err
 	}
 	return f.Store.MakeSession(ctx, s, keep)
 }
-
 func (f *failingStore) EndSession(ctx context.Context, id store.SessionID) error {
 	if err := f.err(); err != nil {
 		return err
@@ -397,8 +396,8 @@ func eventually(t testing.TB, what string, is func() bool) {
 	}
 }
 
-// said are the lines of the log.
-func (r *replica) said() []string {
+// lines of the log.
+func (r *replica) logLines() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.logged)

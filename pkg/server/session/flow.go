@@ -18,7 +18,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
 )
 
-// begin a login at an issuer: the browser goes there.
+// begin redirects the browser to an issuer's login.
 func (s *Sessions) begin(w http.ResponseWriter, r *http.Request, issuer *identity.LoginIssuer, next string) {
 	client, _, err := s.client(issuer)
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *Sessions) begin(w http.ResponseWriter, r *http.Request, issuer *identit
 		http.StatusSeeOther)
 }
 
-// client of an issuer. The error is an *identity.Error.
+// client returns the OAuth client of an issuer. The error is an *identity.Error.
 func (s *Sessions) client(issuer *identity.LoginIssuer) (*oauth2.Config, *identity.Endpoints, error) {
 	endpoints, err := issuer.Endpoints()
 	if err != nil {
@@ -47,8 +47,8 @@ func (s *Sessions) client(issuer *identity.LoginIssuer) (*oauth2.Config, *identi
 	secret, err := readSecret(login.ClientSecretFile)
 	if err != nil {
 		s.log.Error(err, "The secret of a client cannot be read", "issuer", issuer.URL())
-		return nil, nil, identity.Unavailable("this server cannot log anybody in at "+issuer.URL(),
-			"tell an admin: the server's log has more")
+		return nil, nil, identity.Unavailable("this server cannot use the login of "+issuer.URL(),
+			"report this to an admin: the server's log has the cause")
 	}
 	style := oauth2.AuthStyleInHeader
 	if endpoints.SecretInForm || secret == "" {
@@ -63,7 +63,7 @@ func (s *Sessions) client(issuer *identity.LoginIssuer) (*oauth2.Config, *identi
 	}, endpoints, nil
 }
 
-// readSecret of a client; empty for a public one. It is read each time, since mounted secrets are replaced.
+// readSecret of a client; empty for a public one. It is read each time, because mounted secrets change.
 func readSecret(file string) (string, error) {
 	if file == "" {
 		return "", nil
@@ -86,12 +86,12 @@ func readSecret(file string) (string, error) {
 	return secret, nil
 }
 
-// callback is where the issuer sends the browser back.
+// callback handles the redirect from the issuer.
 func (s *Sessions) callback(w http.ResponseWriter, r *http.Request) {
 	value := ""
 	if at := loginCookie(r.URL.Query().Get("state")); at != "" {
 		value, _ = s.cookies.value(r, at)
-		s.cookies.remove(w, at) // whatever comes of it, once
+		s.cookies.remove(w, at) // it can be used only once
 	}
 	s.finish(w, r, wayIssuer, s.attempt(r, func() error {
 		p, issuer, err := s.pendingOf(value, r.URL.Query())
@@ -106,42 +106,43 @@ func (s *Sessions) callback(w http.ResponseWriter, r *http.Request) {
 	}))
 }
 
-// pendingOf is the login that an issuer's answer ends, with that issuer.
+// pendingOf returns the login that an issuer's response belongs to, and the issuer.
 func (s *Sessions) pendingOf(value string, answer url.Values) (pending, *identity.LoginIssuer, error) {
 	const again = "log in again"
 	p, ok := decodePending(value)
 	switch {
 	case value == "":
-		return p, nil, identity.Rejected("this login did not begin in this browser, or it is over", again)
+		return p, nil, identity.Rejected("this login did not begin in this browser, or has expired", again)
 	case !ok:
-		return p, nil, identity.Rejected("what this browser knows of the login cannot be read", again)
+		return p, nil, identity.Rejected("the browser's cookie of the login cannot be read", again)
 	case s.clock.Now().Unix() >= p.Until:
-		return p, nil, identity.Rejected("the login has taken more than ten minutes", again)
+		return p, nil, identity.Rejected("the login took more than ten minutes", again)
 	case subtle.ConstantTimeCompare([]byte(answer.Get("state")), []byte(p.State)) != 1:
-		return p, nil, identity.Rejected("this is not the login that began in this browser", again)
+		return p, nil, identity.Rejected("this login did not begin in this browser", again)
 	}
 	for _, issuer := range s.identity.LoginIssuers() {
 		if issuer.URL() == p.Issuer {
 			return p, issuer, answered(issuer, answer)
 		}
 	}
-	return p, nil, identity.Rejected("nobody logs in any more at the issuer at which the login began", again)
+	return p, nil, identity.Rejected("the issuer of this login no longer offers login", again)
 }
 
-// answered says what is wrong with an issuer's answer to a login that began there.
+// answered returns what is wrong with an issuer's response to a login.
 func answered(issuer *identity.LoginIssuer, answer url.Values) error {
 	endpoints, err := issuer.Endpoints()
 	if err != nil {
 		return err
 	}
-	// RFC 9207: another issuer's answer would have the code of that one sent here.
+	// RFC 9207: otherwise another issuer could have its code sent here.
 	if names := answer.Get("iss"); names != issuer.URL() && (names != "" || endpoints.NamesIssuer) {
-		return identity.Rejected("another issuer has answered than the one at which the login began",
-			"log in again, and tell an admin if that happens again")
+		return identity.Rejected("the response is from another issuer than the login",
+			"log in again, and report it to an admin if it happens again")
 	}
 	if code := answer.Get("error"); code != "" {
-		said := strings.ToValidUTF8((code + " " + answer.Get("error_description")), "")
-		return identity.Rejected(fmt.Sprintf("%s says: %.*s", issuer.URL(), maxSaidBytes, said), "log in again")
+		text := strings.ToValidUTF8((code + " " + answer.Get("error_description")), "")
+		return identity.Rejected(fmt.Sprintf("%s returned: %.*s", issuer.URL(), maxIssuerErrorBytes, text),
+			"log in again")
 	}
 	if answer.Get("code") == "" {
 		return identity.Rejected(issuer.URL()+" has sent no code", "log in again")
@@ -149,7 +150,7 @@ func answered(issuer *identity.LoginIssuer, answer url.Values) error {
 	return nil
 }
 
-// redeem a code: the issuer gives an ID token for it, which says who the user is.
+// redeem exchanges a code for an ID token, which names the user.
 func (s *Sessions) redeem(
 	ctx context.Context, issuer *identity.LoginIssuer, p pending, code string,
 ) (identity.Verified, error) {
@@ -164,25 +165,27 @@ func (s *Sessions) redeem(
 	}
 	raw, ok := token.Extra("id_token").(string)
 	if !ok {
-		return identity.Verified{}, identity.Rejected(issuer.URL()+" has sent no ID token",
-			"tell an admin: the client must be one of OpenID Connect")
+		return identity.Verified{}, identity.Rejected(issuer.URL()+" returned no ID token",
+			"report this to an admin: the client must use OpenID Connect")
 	}
 	return issuer.Verify(ctx, raw, p.Nonce)
 }
 
-// notRedeemed says why an issuer gives no token. What it has answered is neither shown nor logged whole.
+// notRedeemed returns why an issuer returned no token. The issuer's response is not shown or logged in full.
 func (s *Sessions) notRedeemed(ctx context.Context, issuer *identity.LoginIssuer, err error) error {
 	refused := (*oauth2.RetrieveError)(nil)
 	if errors.As(err, &refused) {
 		if refused.ErrorCode == "invalid_grant" { // RFC 6749, section 5.2
-			return identity.Rejected(issuer.URL()+" does not take the code: it is over, or was used", "log in again")
+			return identity.Rejected(issuer.URL()+" rejected the code: it has expired or was used",
+				"log in again")
 		}
-		err = fmt.Errorf("the token endpoint answers %s, error %.*q", refused.Response.Status, maxSaidBytes,
+		err = fmt.Errorf("the token endpoint returned %s, error %.*q", refused.Response.Status,
+			maxIssuerErrorBytes,
 			refused.ErrorCode)
 	}
 	if ctx.Err() == nil {
-		s.log.Error(err, "An issuer gives no token for a code", "issuer", issuer.URL())
+		s.log.Error(err, "An issuer returned no token for a code", "issuer", issuer.URL())
 	}
-	return identity.Unavailable(issuer.URL()+" does not say who you are",
-		"log in again later. If that does not help tell an admin: the server's log has more")
+	return identity.Unavailable(issuer.URL()+" did not return your identity",
+		"log in again later. If that fails, report it to an admin: the server's log has the cause")
 }

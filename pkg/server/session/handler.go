@@ -7,7 +7,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
 )
 
-// Paths that browsers log in and out by.
+// Paths of login and logout.
 const (
 	LoginPath    = "/login"
 	CallbackPath = LoginPath + "/callback"
@@ -19,19 +19,19 @@ const (
 // Parameters of LoginPath, in its URL or its form.
 const (
 	fieldNext   = "next"   // the path to which the login leads
-	fieldIssuer = "issuer" // the URL of the issuer at which it begins
+	fieldIssuer = "issuer" // the URL of the issuer
 	fieldOnce   = "once"   // the secret of the one-time link
 	fieldToken  = "token"  // of the cluster
 	fieldOut    = "out"    // the browser has just logged out
 )
 
-// Open reports whether a path is for browsers that have not logged in.
+// Open reports whether a path is for browsers without a login.
 func Open(path string) bool {
 	return path == LoginPath || path == CallbackPath || path == LogoutPath || path == stylePath
 }
 
-// Register the paths. They must not be behind Middleware, but behind what keeps other sites' pages from
-// sending forms, as shield does.
+// Register registers the paths. They must not be behind Middleware, but behind a check of forms from other
+// sites, as in shield.
 func (s *Sessions) Register(mux *http.ServeMux) {
 	mux.HandleFunc(LoginPath, methods{http.MethodGet: s.login, http.MethodPost: s.loginByToken}.serve)
 	mux.HandleFunc(CallbackPath, methods{http.MethodGet: s.callback}.serve)
@@ -39,7 +39,7 @@ func (s *Sessions) Register(mux *http.ServeMux) {
 	mux.HandleFunc(stylePath, methods{http.MethodGet: serveStyle}.serve)
 }
 
-// methods of a path. HEAD is not among them: it would use up a code or a link that nobody then sees.
+// methods of a path. HEAD is not among them: it would use up a code or link without a visible result.
 type methods map[string]http.HandlerFunc
 
 func (m methods) serve(w http.ResponseWriter, r *http.Request) {
@@ -55,11 +55,11 @@ func (m methods) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
 	page{
-		Title: "Nothing here", Problem: "This address does not take " + r.Method + " requests.",
+		Title: "Method not allowed", Problem: "This address does not accept " + r.Method + " requests.",
 	}.write(w, http.StatusMethodNotAllowed)
 }
 
-// login shows the ways to log in, or goes the one that was chosen.
+// login shows the login methods, or starts the chosen one.
 func (s *Sessions) login(w http.ResponseWriter, r *http.Request) {
 	asked := r.URL.Query()
 	next := localPath(asked.Get(fieldNext))
@@ -79,31 +79,32 @@ func (s *Sessions) login(w http.ResponseWriter, r *http.Request) {
 				return
 			}
 		}
-		s.tell(w, r, identity.Rejected("nobody logs in at that issuer", "choose one of those that are listed"))
+		s.tell(w, r, identity.Rejected("the issuer does not offer login", "choose one of the listed issuers"))
 		return
 	}
-	// Whoever has just logged out would be logged in again at once.
+	// After a logout the only issuer would log the user in again at once.
 	if len(issuers) == 1 && s.identity.ReviewAudience() == "" && !asked.Has(fieldOut) {
 		s.begin(w, r, issuers[0], next)
 		return
 	}
 	p := s.page(next)
 	if asked.Has(fieldOut) {
-		p.Title, p.Said = "Logged out", "You are logged out here. At the issuer of your account you may still be "+
-			"logged in."
+		p.Title, p.Notice = "Logged out",
+			"You are logged out of this server. Your issuer can still have you "+
+				"logged in."
 	}
 	p.write(w, http.StatusOK)
 }
 
-// logout ends the browser's session. One that is over already is logged out, too.
+// logout ends the browser's session, and succeeds if it has already ended.
 func (s *Sessions) logout(w http.ResponseWriter, r *http.Request) {
 	found, err := s.of(r)
 	switch known := statusOf(err); {
 	case known == http.StatusServiceUnavailable:
-		s.tell(w, r, err) // the browser is not logged out, and must not believe that it is
+		s.tell(w, r, err) // the browser is still logged in
 		return
 	case found != nil && !found.asksFor(r):
-		s.tell(w, r, identity.Forged("the request does not show that a page of your session asks for it",
+		s.tell(w, r, identity.Forged("the request has no valid CSRF token of your session",
 			"go back, reload the page and log out again"))
 		return
 	case found != nil:
@@ -116,7 +117,7 @@ func (s *Sessions) logout(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, LoginPath+"?"+fieldOut+"=1", http.StatusSeeOther)
 }
 
-// end a session on all replicas, and its requests here.
+// end ends a session on all replicas, and its requests on this one.
 func (s *Sessions) end(r *http.Request, found *Session) error {
 	if err := s.store.EndSession(r.Context(), found.id); err != nil {
 		return s.unavailable(r.Context(), err)

@@ -30,7 +30,7 @@ const (
 )
 
 // fakeIssuer is an issuer at which jane is logged in already: it answers every browser at once. It holds the
-// client to what it was told, as a real one does, but for what a test changes.
+// client to its registration, as a real one does, except for what a test changes.
 type fakeIssuer struct {
 	t     testing.TB
 	clock clock.PassiveClock

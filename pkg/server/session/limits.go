@@ -3,38 +3,38 @@ package session
 import "time"
 
 const (
-	// loginLasts is how long a user has for the issuer's page.
+	// loginLasts is how long a user has to log in at the issuer.
 	loginLasts = 10 * time.Minute
-	// loginsOfOne browser may be under way, in as many tabs. Some proxies take 8 KiB of cookies, which is what
-	// so many have at most.
+	// loginsOfOne is the number of concurrent logins of a browser, in as many tabs. They fit into 8 KiB of
+	// cookies, the limit of some proxies.
 	loginsOfOne = 4
-	// linkLasts is how long the one-time link counts.
+	// linkLasts is how long the one-time link is valid.
 	linkLasts = 10 * time.Minute
 
-	// sessionsOfOne user there may be: of more, those end that were unused for longest.
+	// sessionsOfOne is the number of sessions of a user; the least recently used of more end.
 	sessionsOfOne = 20
-	// usedAfter so long without a note of its use, it is noted that a session was used.
+	// usedAfter is how often the use of a session is recorded.
 	usedAfter = 5 * time.Minute
 	maxUses   = 256
-	// pruneEvery so often sessions that are over are deleted.
+	// pruneEvery is how often expired sessions are deleted.
 	pruneEvery = 10 * time.Minute
-	// watchEvery so often requests that last are ended whose session is over.
+	// watchEvery is how often requests of ended sessions are ended.
 	watchEvery = 15 * time.Second
-	// storeTimeout of what is done beside requests.
+	// storeTimeout limits store calls outside of requests.
 	storeTimeout = 10 * time.Second
-	// countTimeout is less than a scrape takes.
+	// countTimeout is shorter than a scrape.
 	countTimeout = time.Second
 
-	// An address may fail failedBurst logins at once, and one more in each failedInterval.
+	// An address can fail failedBurst logins in a burst, and one more in each failedInterval.
 	failedInterval = 5 * time.Second
 	failedBurst    = 20
 	maxAddresses   = 10_000
 
-	// maxNextBytes of the path to which a login leads. The cookie of a login holds it, of which browsers take
-	// 4096 bytes.
+	// maxNextBytes of the path to which a login leads. The login's cookie holds it; browsers accept 4096
+	// bytes.
 	maxNextBytes = 1024
-	// maxSaidBytes of what an issuer says of a failed login.
-	maxSaidBytes = 200
+	// maxIssuerErrorBytes is how much of an issuer's error is shown.
+	maxIssuerErrorBytes = 200
 	// maxSecretBytes of a client's secret.
 	maxSecretBytes = 4 << 10
 )

@@ -16,17 +16,17 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
 )
 
-// link that logs a browser in, once. It is in the memory of the process that wrote it alone.
+// link that logs a browser in once. It exists only in the memory of the process that wrote it.
 type link struct {
 	verified identity.Verified
 
 	mu     sync.Mutex
 	secret [sha256.Size]byte // its SHA-256
-	until  time.Time         // zero: there is none, or it was used
+	until  time.Time         // zero: none, or used
 }
 
-// OfferLink makes the one-time link below a URL of this server, and writes it into the configured file, or
-// else to out. Without a link in the configuration it does nothing.
+// OfferLink creates the one-time link below a URL of this server, and writes it to the configured file, or
+// else to out. If the configuration has no link it does nothing.
 func (s *Sessions) OfferLink(base string, out io.Writer) error {
 	if s.link == nil {
 		return nil
@@ -42,13 +42,13 @@ func (s *Sessions) OfferLink(base string, out io.Writer) error {
 		}
 		return nil
 	}
-	_, err := fmt.Fprintf(out, "This logs a browser of this machine in as %s, once, within ten minutes:\n%s\n",
+	_, err := fmt.Fprintf(out, "To log in as %s, open this link in a browser of this machine. It works "+
+		"once, within ten minutes:\n%s\n",
 		s.link.verified.Name, at)
 	return err
 }
 
-// writePrivate replaces a file by one that its owner alone may read. Whatever was there before, a link to
-// another file included, gets nothing.
+// writePrivate replaces a file by one that only its owner can read. It does not follow a link at this path.
 func writePrivate(path, text string) error {
 	made, err := os.CreateTemp(filepath.Dir(path), ".link-") // with mode 0600
 	if err != nil {
@@ -63,14 +63,14 @@ func writePrivate(path, text string) error {
 	}
 	return nil
 }
-
 func (s *Sessions) loginByLink(w http.ResponseWriter, r *http.Request, secret string) {
 	s.finish(w, r, wayLink, s.attempt(r, func() error {
-		over := identity.Rejected("the link is over, or was used", "restart the server: it writes a new one")
+		over := identity.Rejected("the link has expired or was used",
+			"restart the server: it writes a new one")
 		if s.link == nil {
 			return over
 		}
-		// One at a time: it dies on use, and only on use.
+		// The link must not be used twice.
 		s.link.mu.Lock()
 		defer s.link.mu.Unlock()
 		given := sha256.Sum256([]byte(secret))

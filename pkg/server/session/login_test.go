@@ -77,7 +77,7 @@ func TestLogin(t *testing.T) {
 		t.Error("the cookie stays in the browser")
 	}
 	page := b.get(out.location)
-	if page.status != http.StatusOK || !strings.Contains(page.body, "You are logged out here") {
+	if page.status != http.StatusOK || !strings.Contains(page.body, "You are logged out of this server") {
 		t.Errorf("after that: %+v", page)
 	}
 	for _, replica := range []*replica{r, other} {
@@ -110,12 +110,12 @@ func TestSessionsEnd(t *testing.T) {
 	}
 	b.plant(r, cookieSession, cookie)
 	page = b.get(r.server.URL+"/jobs", "Accept", "text/event-stream")
-	if page.status != http.StatusUnauthorized || !page.says("the session is over: log in again at /login") {
+	if page.status != http.StatusUnauthorized || !page.says("the session has ended: log in again at /login") {
 		t.Errorf("a script after two hours: %+v", page)
 	}
 }
 
-// TestEveryLoginIsNew: whoever has planted a session waits for nothing.
+// TestEveryLoginIsNew: a planted session does not become the user's.
 func TestEveryLoginIsNew(t *testing.T) {
 	fake := newClock()
 	issuer := newFakeIssuer(t, fake)
@@ -145,7 +145,7 @@ func (b *browser) login2(r *replica, i *fakeIssuer) {
 	}
 }
 
-// TestWhoGoesToLogin: browsers that go to a page, and nobody else.
+// TestWhoGoesToLogin: only browsers that navigate to a page.
 func TestWhoGoesToLogin(t *testing.T) {
 	fake := newClock()
 	issuer := newFakeIssuer(t, fake)
@@ -222,7 +222,7 @@ func TestPagesOfLogin(t *testing.T) {
 
 	none := newReplica(t, setting{clock: fake, identity: identity.Config{}})
 	if page := b.get(none.server.URL + LoginPath); !strings.Contains(page.body, "No browser can log in here") {
-		t.Errorf("where nobody can log in: %+v", page)
+		t.Errorf("where no login is possible: %+v", page)
 	}
 }
 
@@ -238,16 +238,16 @@ func TestPlainCookies(t *testing.T) {
 		MatchString(set) {
 		t.Errorf("the cookies:\n%s", set)
 	}
-	// A program on another port can plant a second one, and nobody knows which is whose.
+	// A program on another port can plant a second one, and they cannot be distinguished.
 	mine := b.cookie(r, cookieSession)
 	page := newBrowser(t).get(r.server.URL+"/", "Accept", "*/*", "Cookie",
 		"trainingjob-session="+mine+"; trainingjob-session="+encodeSecret(newSecret()))
-	if page.status != http.StatusUnauthorized || !strings.Contains(page.body, "two sessions") {
+	if page.status != http.StatusUnauthorized || !strings.Contains(page.body, "two session cookies") {
 		t.Errorf("two sessions: %+v", page)
 	}
 }
 
-// TestMalformedCookies are nobody's, and cost no question to the database.
+// TestMalformedCookies: malformed cookies have no session, and cause no query of the database.
 func TestMalformedCookies(t *testing.T) {
 	r := newReplica(t, setting{clock: newClock(), identity: identity.Default()})
 	r.store.fail(true)
@@ -276,7 +276,7 @@ func TestStoredIdentities(t *testing.T) {
 	}
 	for _, bad := range []string{"", "{}", `{"name":"n"}`, `{"source":"oidc"}`} {
 		if _, _, err := fromStored([]byte(bad)); err == nil {
-			t.Errorf("%q names somebody", bad)
+			t.Errorf("%q has a session", bad)
 		}
 	}
 }

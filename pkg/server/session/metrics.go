@@ -11,7 +11,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
 )
 
-// MetricDescriptions of the package, in the order of reading.
+// MetricDescriptions returns the metrics of the package.
 func MetricDescriptions() []metric.Description {
 	return []metric.Description{
 		{
@@ -47,7 +47,7 @@ func (s *Sessions) register(r prometheus.Registerer) error {
 	return nil
 }
 
-// counter counts the sessions when it is scraped.
+// counter counts the sessions at each scrape.
 type counter struct{ s *Sessions }
 
 // Describe implements prometheus.Collector.
@@ -65,7 +65,7 @@ func (c counter) Collect(to chan<- prometheus.Metric) {
 	to <- prometheus.MustNewConstMetric(MetricDescriptions()[2].Desc(), prometheus.GaugeValue, float64(n))
 }
 
-// resultOf a login or an authentication, for the metrics.
+// resultOf returns the label of a login's or authentication's result.
 func resultOf(err error) string {
 	switch {
 	case err == nil:

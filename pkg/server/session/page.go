@@ -20,29 +20,28 @@ var files embed.FS
 
 var loginPage = template.Must(template.ParseFS(files, "login.html"))
 
-// pagePolicy lets the page have its style and its form, and nothing else.
+// pagePolicy allows only the page's own style and form.
 const pagePolicy = "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; " +
 	"frame-ancestors 'none'"
 
-// page shows the ways to log in, and what has gone wrong.
+// page shows the login methods and the last error.
 type page struct {
 	Title string
-	// Said, Problem and Remedy are sentences; empty for none.
-	Said, Problem, Remedy string
-	Issuers               []issuerLink
-	// Audience of the cluster's tokens; empty where they are not accepted.
+	// Notice, Problem and Remedy are sentences; empty for none.
+	Notice, Problem, Remedy string
+	Issuers                 []issuerLink
+	// Audience of the cluster's tokens; empty if they are not accepted.
 	Audience string
 	// Next is the path to which the login leads.
 	Next string
-	// Ways reports whether the page has ways to log in. Where there are none it says so.
+	// Ways reports whether the page has login methods.
 	Ways bool
 }
 
-// issuerLink begins a login. It is a link and no form: browsers hold form-action against what a form is
-// redirected to.
+// issuerLink begins a login. It is not a form: browsers apply form-action to the target of a form's redirect.
 type issuerLink struct{ Name, Href string }
 
-// page with the ways to log in.
+// page returns the page with the login methods.
 func (s *Sessions) page(next string) page {
 	p := page{Title: "Log in", Audience: s.identity.ReviewAudience(), Next: next, Ways: true}
 	for _, issuer := range s.identity.LoginIssuers() {
@@ -65,34 +64,35 @@ func (p page) write(w http.ResponseWriter, status int) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_ = loginPage.Execute(w, p) // to a browser that may be gone
+	_ = loginPage.Execute(w, p) // the browser can have disconnected
 }
 
-// tell a browser why it is not logged in, or not answered, and how to log in.
+// tell shows a browser why the login or the request failed, and how to log in.
 func (s *Sessions) tell(w http.ResponseWriter, r *http.Request, err error) {
 	p := s.page(s.nextOf(r))
 	p.Title = "Not logged in"
 	known := &identity.Error{}
 	if !errors.As(err, &known) {
-		known = identity.Unavailable("the server has made a mistake", "tell an admin: the server's log has more")
+		known = identity.Unavailable("the server has failed",
+			"report this to an admin: the server's log has the cause")
 	}
 	if errors.Is(err, identity.ErrForged) {
-		p.Title, p.Issuers, p.Audience, p.Ways = "Not done", nil, "", false
+		p.Title, p.Issuers, p.Audience, p.Ways = "Request failed", nil, "", false
 	}
 	if known.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(known.RetryAfter.Seconds()))))
 	}
-	if known.Status() == http.StatusUnauthorized { // which needs a challenge, but none that asks for a password
+	if known.Status() == http.StatusUnauthorized { // needs a challenge, but not one that prompts for a password
 		w.Header().Set("WWW-Authenticate", "Cookie")
 	}
 	p.Problem, p.Remedy = sentence(known.Detail), sentence(known.Remedy)
 	p.write(w, known.Status())
 }
 
-// nextOf a request is where a login leads that the page of its answer begins.
+// nextOf returns where a login that starts on the response's page leads.
 func (s *Sessions) nextOf(r *http.Request) string {
 	switch {
-	case r.URL.Path == CallbackPath: // which has failed: the next try leads to the same page
+	case r.URL.Path == CallbackPath: // failed: the retry leads to the same page
 		value, _ := s.cookies.value(r, loginCookie(r.URL.Query().Get("state")))
 		p, _ := decodePending(value)
 		return localPath(p.Next)
@@ -106,7 +106,7 @@ func (s *Sessions) nextOf(r *http.Request) string {
 	return home
 }
 
-// statusOf an error that is an *identity.Error; 0 of none.
+// statusOf returns the status of an *identity.Error; 0 for none.
 func statusOf(err error) int {
 	known := &identity.Error{}
 	if errors.As(err, &known) {
@@ -115,7 +115,7 @@ func statusOf(err error) int {
 	return 0
 }
 
-// sentence of words that begin small and have no full stop.
+// sentence adds a capital and a full stop.
 func sentence(words string) string {
 	if words == "" {
 		return ""

@@ -8,20 +8,20 @@ import (
 	"slices"
 )
 
-// pending is a login that has begun. It is in a cookie of the browser in which that was, and no other browser
-// can end it. Nothing in it is secret from that browser's user, who could have begun a login with anything.
+// pending is a login in progress. A cookie of its browser holds it, so no other browser can complete it. It
+// contains no secrets from that user.
 //
-// Each login has a cookie of its own: a browser that opens the tabs of yesterday begins one in each, and may
-// end them in any order.
+// Each login has its own cookie: a browser that reopens several tabs begins a login in each, and can complete
+// them in any order.
 type pending struct {
 	Issuer string `json:"issuer"`
-	// State comes back from the issuer, and Nonce in its ID token. Verifier is sent with the code alone (PKCE).
+	// The issuer returns State, and Nonce in its ID token. Only the code's request has Verifier (PKCE).
 	State    string `json:"state"`
 	Nonce    string `json:"nonce"`
 	Verifier string `json:"verifier"`
 	// Next is the path to which the login leads.
 	Next string `json:"next"`
-	// Until when it must end, in seconds since 1970.
+	// Until is when the login expires, in seconds since 1970.
 	Until int64 `json:"until"`
 }
 
@@ -38,7 +38,7 @@ func decodePending(text string) (p pending, ok bool) {
 	return p, p.State != "" && p.Nonce != "" && p.Verifier != ""
 }
 
-// loginCookie of a login with a state; empty where no login of ours has such a state.
+// loginCookie returns the cookie name of a login; empty if the state is not one of ours.
 func loginCookie(state string) string {
 	if _, ok := decodeSecret(state); !ok {
 		return ""
@@ -46,7 +46,7 @@ func loginCookie(state string) string {
 	return cookieLogin + "-" + state[:8]
 }
 
-// remember a login in its browser. Of those that have begun there before, the last ones stay.
+// remember stores a login in its browser, which keeps the most recent ones.
 func (s *Sessions) remember(w http.ResponseWriter, r *http.Request, p pending) error {
 	value, err := p.encode()
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *Sessions) remember(w http.ResponseWriter, r *http.Request, p pending) e
 	}
 	type begun struct {
 		base  string
-		until int64 // 0 where it cannot be read
+		until int64 // 0 if it cannot be read
 	}
 	var all []begun
 	for base, value := range s.cookies.startingWith(r, cookieLogin+"-") {

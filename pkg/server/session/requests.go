@@ -8,16 +8,16 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/store"
 )
 
-// errEnded is the cause of the end of a context whose request's session is over.
-var errEnded = errors.New("the session is over")
+// errEnded is the cause of a context whose session has ended.
+var errEnded = errors.New("the session has ended")
 
-// requests that are handled, by their sessions.
+// requests in progress, by session.
 type requests struct {
 	mu  sync.Mutex
 	all map[store.SessionID]map[*context.CancelCauseFunc]struct{}
 }
 
-// begin a request of a session. Its context ends with the session, or with leave.
+// begin adds a request of a session. Its context ends with the session, or with leave.
 func (q *requests) begin(ctx context.Context, id store.SessionID) (_ context.Context, leave func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	q.mu.Lock()
@@ -39,7 +39,7 @@ func (q *requests) begin(ctx context.Context, id store.SessionID) (_ context.Con
 	}
 }
 
-// end the requests of a session.
+// end ends the requests of a session.
 func (q *requests) end(id store.SessionID) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -48,7 +48,7 @@ func (q *requests) end(id store.SessionID) {
 	}
 }
 
-// sessions that have requests.
+// sessions returns the sessions with requests.
 func (q *requests) sessions() []store.SessionID {
 	q.mu.Lock()
 	defer q.mu.Unlock()

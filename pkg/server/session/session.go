@@ -14,7 +14,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/store"
 )
 
-// Session by which a browser's request came.
+// Session of a browser.
 type Session struct {
 	// Identity of the user.
 	Identity identity.Identity
@@ -25,35 +25,33 @@ type Session struct {
 	csrf string
 }
 
-// CSRF is the session's CSRF token, which the forms and scripts of its pages send back. It may be in pages
-// for this session alone.
+// CSRF returns the session's CSRF token, which the forms and scripts of its pages send. Only pages of this
+// session can contain it.
 func (s *Session) CSRF() string { return s.csrf }
 
 type contextKey struct{}
 
-// FromContext returns the session by which the context's request came. There is none where it came by
-// explicit credentials, which need no CSRF token and cannot be logged out.
+// FromContext returns the session of the context's request. A request with explicit credentials has none: it
+// needs no CSRF token and cannot log out.
 func FromContext(ctx context.Context) (*Session, bool) {
 	s, ok := ctx.Value(contextKey{}).(*Session)
 	return s, ok
 }
 
-// NewContext returns a context of a request that came by a session, with the session and its identity.
+// NewContext returns a context with a session and its identity.
 func NewContext(ctx context.Context, s *Session) context.Context {
 	return identity.NewContext(context.WithValue(ctx, contextKey{}, s), s.Identity)
 }
 
 const secretBytes = 32
 
-// newSecret is what a browser proves itself with; nobody guesses it.
+// newSecret returns a random secret of a session.
 func newSecret() []byte {
 	secret := make([]byte, secretBytes)
 	_, _ = rand.Read(secret) // never fails
 	return secret
 }
-
 func encodeSecret(secret []byte) string { return base64.RawURLEncoding.EncodeToString(secret) }
-
 func decodeSecret(text string) ([]byte, bool) {
 	secret, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	return secret, err == nil && len(secret) == secretBytes
@@ -85,7 +83,7 @@ func fromStored(data json.RawMessage) (identity.Identity, string, error) {
 		return identity.Identity{}, "", fmt.Errorf("reading a session's identity: %w", err)
 	}
 	if s.Name == "" || s.Source == "" {
-		return identity.Identity{}, "", errors.New("reading a session's identity: it names nobody")
+		return identity.Identity{}, "", errors.New("reading a session's identity: no user name")
 	}
 	return identity.Identity{
 		Name: s.Name, UID: s.UID, Groups: s.Groups, Extra: s.Extra, Source: identity.Source(s.Source),

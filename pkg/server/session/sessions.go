@@ -16,7 +16,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/store"
 )
 
-// Store keeps the sessions. All replicas of the server share it.
+// Store of the sessions. All replicas of the server share it.
 type Store interface {
 	MakeSession(ctx context.Context, s store.Session, keep int) error
 	Session(ctx context.Context, id store.SessionID, now time.Time) (store.Session, error)
@@ -26,15 +26,15 @@ type Store interface {
 	CountSessions(ctx context.Context, now time.Time) (int, error)
 }
 
-// Options of Sessions. All but Log are required.
+// Options of Sessions. All except Log are required.
 type Options struct {
 	Config Config
-	// Secure: browsers reach the server by TLS. It is false on plain HTTP of a loopback address alone.
+	// Secure: browsers reach the server by TLS. False only for plain HTTP on a loopback address.
 	Secure bool
 	Store  Store
-	// Identity says who somebody is, by explicit credentials and at a login.
+	// Identity verifies explicit credentials and logins.
 	Identity *identity.Authentication
-	// Problem answers programs.
+	// Problem writes errors for programs.
 	Problem identity.WriteProblem
 	Clock   clock.WithTicker
 	// Registry of the metrics.
@@ -42,8 +42,7 @@ type Options struct {
 	Log      logr.Logger
 }
 
-// Sessions let browsers log in, and say whose a browser's requests are. Its methods may be called from
-// several goroutines.
+// Sessions log browsers in and authenticate their requests. Its methods are safe for concurrent use.
 type Sessions struct {
 	config   Config
 	cookies  cookies
@@ -60,13 +59,13 @@ type Sessions struct {
 	metrics  *metrics
 }
 
-// use of a session.
+// use of a session, for the store.
 type use struct {
 	id store.SessionID
 	at time.Time
 }
 
-// New registers the metrics, and reads the clients' secrets, so that one that is not there is an error now.
+// New registers the metrics and reads the clients' secrets, so that a missing one is an error at startup.
 func New(o Options) (*Sessions, error) {
 	if errs := o.Config.Validate(nil); len(errs) > 0 {
 		return nil, fmt.Errorf("reading the configuration of sessions: %w", errs.ToAggregate())
@@ -81,7 +80,7 @@ func New(o Options) (*Sessions, error) {
 	}
 	for _, issuer := range o.Identity.LoginIssuers() {
 		if o.Config.URL == "" {
-			return nil, errors.New("an issuer has login: board.url is required, to which it sends browsers back")
+			return nil, errors.New("login of an issuer requires board.url, to which it redirects browsers")
 		}
 		if _, err := readSecret(issuer.Login().ClientSecretFile); err != nil {
 			return nil, fmt.Errorf("reading login.clientSecretFile of the issuer %s: %w", issuer.URL(), err)
@@ -90,7 +89,7 @@ func New(o Options) (*Sessions, error) {
 	if o.Config.OneTimeLink.On() {
 		verified, err := identity.FromLink(o.Config.OneTimeLink.User, o.Config.OneTimeLink.Groups)
 		if err != nil {
-			return nil, fmt.Errorf("reading whom the one-time link logs in: %w", err)
+			return nil, fmt.Errorf("reading the user of the one-time link: %w", err)
 		}
 		s.link = &link{verified: verified}
 		s.origins[verified.Origin] = true
@@ -98,8 +97,8 @@ func New(o Options) (*Sessions, error) {
 	return s, s.register(o.Registry)
 }
 
-// Start notes which sessions are used, deletes those that are over, and ends their requests, until the
-// context ends. Several replicas may do so.
+// Start records the use of sessions, deletes expired sessions and ends their requests, until the context
+// ends. Several replicas can do this.
 func (s *Sessions) Start(ctx context.Context) error {
 	prune, watch := s.clock.NewTicker(pruneEvery), s.clock.NewTicker(watchEvery)
 	defer prune.Stop()
@@ -110,7 +109,7 @@ func (s *Sessions) Start(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case u := <-s.uses:
-			s.beside(ctx, "The use of a session is not noted", func(ctx context.Context) error {
+			s.background(ctx, "The use of a session cannot be recorded", func(ctx context.Context) error {
 				return s.store.UseSession(ctx, u.id, u.at)
 			})
 		case <-prune.C():
@@ -122,19 +121,18 @@ func (s *Sessions) Start(ctx context.Context) error {
 }
 
 func (s *Sessions) prune(ctx context.Context) {
-	s.beside(ctx, "Sessions that are over are deleted later", func(ctx context.Context) error {
+	s.background(ctx, "Expired sessions cannot be deleted", func(ctx context.Context) error {
 		n, err := s.store.PruneSessions(ctx, s.clock.Now())
 		if n > 0 {
-			s.log.V(1).Info("Deleted sessions that are over", "sessions", n)
+			s.log.V(1).Info("Deleted expired sessions", "sessions", n)
 		}
 		return err
 	})
 }
 
-// watch ends the requests whose session is over: whoever has logged out sees no stream go on, whichever
-// replica serves it.
+// watch ends the requests of ended sessions: after a logout the streams end on every replica.
 func (s *Sessions) watch(ctx context.Context) {
-	s.beside(ctx, "Whether sessions are over is looked at later", func(ctx context.Context) error {
+	s.background(ctx, "Sessions cannot be checked", func(ctx context.Context) error {
 		for _, id := range s.requests.sessions() {
 			_, err := s.store.Session(ctx, id, s.clock.Now())
 			switch {
@@ -148,8 +146,8 @@ func (s *Sessions) watch(ctx context.Context) {
 	})
 }
 
-// beside all requests do something, which may fail.
-func (s *Sessions) beside(ctx context.Context, failed string, do func(context.Context) error) {
+// background runs a function outside of requests, and logs its error.
+func (s *Sessions) background(ctx context.Context, failed string, do func(context.Context) error) {
 	limited, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	if err := do(limited); err != nil && ctx.Err() == nil {
@@ -157,17 +155,17 @@ func (s *Sessions) beside(ctx context.Context, failed string, do func(context.Co
 	}
 }
 
-// of a request's cookie. Both are nil where it has none. The error is an *identity.Error.
+// of returns the session of a request's cookie; nil without one. The error is an *identity.Error.
 func (s *Sessions) of(r *http.Request) (*Session, error) {
 	value, count := s.cookies.value(r, cookieSession)
 	switch {
 	case count == 0:
 		return nil, nil
 	case count > 1:
-		return nil, identity.Rejected("the browser sends two sessions of this server",
+		return nil, identity.Rejected("the browser sends two session cookies",
 			"remove the cookies of this site from the browser, and log in again")
 	}
-	over := identity.Rejected("the session is over", "log in again at "+LoginPath)
+	over := identity.Rejected("the session has ended", "log in again at "+LoginPath)
 	secret, ok := decodeSecret(value)
 	if !ok {
 		return nil, over
@@ -190,7 +188,7 @@ func (s *Sessions) of(r *http.Request) (*Session, error) {
 	if now.Sub(found.Used) >= usedAfter {
 		select {
 		case s.uses <- use{found.ID, now}:
-		default: // it will be used again
+		default: // recorded at the next use
 		}
 	}
 	return &Session{
@@ -198,10 +196,10 @@ func (s *Sessions) of(r *http.Request) (*Session, error) {
 	}, nil
 }
 
-// unavailable is the answer while the sessions cannot be read or written.
+// unavailable returns the error for a failing store.
 func (s *Sessions) unavailable(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
-		s.log.Error(err, "Sessions cannot be used")
+		s.log.Error(err, "Accessing the sessions failed")
 	}
-	return identity.Unavailable("the server's database does not answer", "try again later")
+	return identity.Unavailable("the server's database does not respond", "try again later")
 }

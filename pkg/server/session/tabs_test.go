@@ -33,7 +33,7 @@ func TestLoginsInTabs(t *testing.T) {
 		if page := b.get(r.server.URL + "/"); !page.says("corp:") {
 			t.Errorf("after %s: %+v", next, page)
 		}
-		if got := b.get(at); !got.says("did not begin in this browser, or it is over") {
+		if got := b.get(at); !got.says("did not begin in this browser, or has expired") {
 			t.Errorf("%s once more: %+v", next, got)
 		}
 	}

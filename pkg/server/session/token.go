@@ -7,11 +7,11 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
 )
 
-// loginByToken makes a session from a token that the form of the login page brings. Package identity limits
-// how many bad ones an address may send.
+// loginByToken creates a session from a token in the form of the login page. Package identity limits the bad
+// tokens of an address.
 func (s *Sessions) loginByToken(w http.ResponseWriter, r *http.Request) {
 	next := localPath(r.PostFormValue(fieldNext))
-	token := strings.TrimSpace(r.PostFormValue(fieldToken)) // it was copied from a terminal
+	token := strings.TrimSpace(r.PostFormValue(fieldToken)) // as copied from a terminal
 	s.finish(w, r, wayToken, func() error {
 		if s.identity.ReviewAudience() == "" {
 			return identity.Rejected("tokens of the cluster are not accepted", "log in at an issuer")
@@ -20,8 +20,8 @@ func (s *Sessions) loginByToken(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return err
 		}
-		if verified.Ends.IsZero() { // a session that outlives its token would be worth more than that
-			return identity.Rejected("the token does not say when it ends",
+		if verified.Ends.IsZero() { // the session must not outlive the token
+			return identity.Rejected("the token has no expiry",
 				"use one that does, such as that of kubectl create token")
 		}
 		return s.accept(w, r, verified, verified.Ends, next)

@@ -15,7 +15,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/store"
 )
 
-// TestLocalPaths: a login leads to this server alone, whatever the link to it said.
+// TestLocalPaths: a login leads to this server alone, whatever the link contains.
 func TestLocalPaths(t *testing.T) {
 	for asked, want := range map[string]string{
 		"":                              "/",
@@ -131,15 +131,16 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestTokensThatFail are told on the page, which does not repeat them.
+// TestTokensThatFail: the page shows why tokens are rejected, without the tokens.
 func TestTokensThatFail(t *testing.T) {
 	fake := newClock()
 	r := newReplica(t, setting{clock: fake, identity: identity.Default()})
 	for token, says := range map[string]string{
-		"wrong-token-of-some-length": "or it has expired", "": "This is no token", "two tokens": "This is no token",
-		endless:                            "does not say when it ends",
-		tokenUntil(fake.Now()):             "The token is over",
-		strings.Repeat("a", 33<<10):        "This is no token",
+		"wrong-token-of-some-length": "or it has expired",
+		"":                           "The text is not a token", "two tokens": "The text is not a token",
+		endless:                            "has no expiry",
+		tokenUntil(fake.Now()):             "The token has expired",
+		strings.Repeat("a", 33<<10):        "The text is not a token",
 		`"><script>alert(1)</script>` + "": "or it has expired",
 	} {
 		b := newBrowser(t)
@@ -158,7 +159,7 @@ func TestTokensThatFail(t *testing.T) {
 		limited = limited || page.status == http.StatusTooManyRequests && page.header.Get("Retry-After") != ""
 	}
 	if !limited {
-		t.Error("whoever tries many is not stopped")
+		t.Error("an address that tries many is not stopped")
 	}
 	issuer := newFakeIssuer(t, fake)
 	off := newReplica(t, setting{clock: fake, identity: noReviews(issuer.config("corp:"))})
@@ -167,7 +168,6 @@ func TestTokensThatFail(t *testing.T) {
 		t.Errorf("where no tokens are accepted: %+v", page)
 	}
 }
-
 func withLink(l OneTimeLink) func(*Config) { return func(c *Config) { c.OneTimeLink = l } }
 
 // offered is the link that a replica writes.
@@ -178,7 +178,7 @@ func offered(t *testing.T, r *replica) string {
 		t.Fatal(err)
 	}
 	says, at, _ := strings.Cut(out.String(), "\n")
-	if at = strings.TrimSpace(at); !strings.Contains(says, " as demo:alice, once") ||
+	if at = strings.TrimSpace(at); !strings.Contains(says, "log in as demo:alice, open") ||
 		!strings.HasPrefix(at, r.server.URL+"/login?once=") {
 		t.Fatalf("it prints %q", out.String())
 	}
@@ -211,7 +211,7 @@ func TestLink(t *testing.T) {
 		t.Errorf("who is it: %+v", page)
 	}
 	if page := newBrowser(t).get(at); page.status != http.StatusUnauthorized ||
-		!strings.Contains(page.body, "The link is over, or was used") {
+		!strings.Contains(page.body, "The link has expired or was used") {
 		t.Errorf("once more: %+v", page)
 	}
 
@@ -244,7 +244,7 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// TestLinksInFiles are for their owner alone, and nobody is tricked into writing elsewhere.
+// TestLinksInFiles: only the owner can read the file, and links do not redirect the write.
 func TestLinksInFiles(t *testing.T) {
 	dir := t.TempDir()
 	file, elsewhere := filepath.Join(dir, "link"), filepath.Join(dir, "elsewhere")
@@ -367,7 +367,7 @@ func TestStreamsEnd(t *testing.T) {
 	}
 	select {
 	case g := <-ended:
-		t.Fatalf("there, before anybody looked: %+v", g)
+		t.Fatalf("there, before the first scrape: %+v", g)
 	default:
 	}
 	eventually(t, "it ends there, too", func() bool {

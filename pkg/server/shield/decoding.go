@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Bounds of what all requests together decode at the same time, in nodes. A node takes up to 400 bytes while
-// it is decoded. Documents of few nodes have a pool of their own, so that they do not wait behind large ones.
+// Limits of all concurrent decoding, in nodes. A node takes up to 400 bytes while it is decoded. Small
+// documents have their own pool, so that they do not wait behind large ones.
 const (
 	smallNodes           = 5_000
 	decodedSmall         = 100_000
@@ -17,16 +17,16 @@ const (
 	retryDecodingSeconds = 5
 )
 
-// decoding bounds the memory of decoding.
+// decoding limits the memory of decoding.
 type decoding struct{ small, large *semaphore.Weighted }
 
 func newDecoding() decoding {
 	return decoding{small: semaphore.NewWeighted(decodedSmall), large: semaphore.NewWeighted(decodedLarge)}
 }
 
-// Decode waits until the context's request may decode a document of some nodes. The caller calls leave when
-// what it decoded is no longer needed. It must not call Decode again before. The error is an *Error: the
-// request's time was over first. Outside of a Shield's Handler there is no bound.
+// Decode waits until the request may decode a document with the given nodes. The caller calls leave when it
+// no longer needs the result, and must not call Decode again before. The error is an *Error: the request
+// timed out. Outside of a Shield's Handler there is no limit.
 func Decode(ctx context.Context, nodes int) (leave func(), err error) {
 	q, ok := ctx.Value(requestKey{}).(*request)
 	if !ok {
@@ -40,7 +40,7 @@ func Decode(ctx context.Context, nodes int) (leave func(), err error) {
 		q.shield.metrics.rejected.WithLabelValues(reasonBusy).Inc()
 		return nil, &Error{
 			Status: http.StatusServiceUnavailable, RetryAfter: retryDecodingSeconds * time.Second,
-			Detail: "the server decodes too many large bodies already", Remedy: "send the request again",
+			Detail: "the server is decoding too many large bodies", Remedy: "send the request again",
 			reason: reasonBusy,
 		}
 	}

@@ -1,24 +1,21 @@
-// Package shield answers one question: is a request harmless enough to be handled?
+// Package shield rejects requests that are too large, too many, too slow or forged.
 //
-// It is middleware that knows no route and no caller. Handler goes around everything, PerCaller around what
-// is behind the authentication:
+// It is middleware without knowledge of routes and callers. Handler wraps everything, PerCaller what is
+// behind the authentication:
 //
 //	Handler ─▶ authentication ─▶ PerCaller ─▶ routes
 //
-//	Handler    strict headers; a panic is a 500 without details; requests of an address in a second, requests
-//	at
-//	           a time; sizes of URL, headers and body; other sites' requests from browsers; a time limit
-//	PerCaller  requests of a caller in a second and at a time
+//	Handler    strict headers; a panic is a 500 without details; requests of an address per second, concurrent
+//	           requests; sizes of URL, headers and body; other sites' requests from browsers; a time limit
+//	PerCaller  requests of a caller per second and concurrently
 //
-// A handler that decodes a document calls Decode first, which bounds the memory of all requests that decode.
-// A handler whose answer has no end, such as server-sent events, calls Stream: its request then has no time
-// limit but that of streams, and counts among these.
+// A handler calls Decode before it decodes a document, which bounds the memory of all concurrent decoding. A
+// handler whose response has no end, such as server-sent events, calls Stream: its request counts as a stream
+// and has the time limit of streams.
 //
 // Invariants:
-//   - What is rejected costs no more than its headers, and is answered with problem+json that says what to
-//     change.
-//   - Memory is bounded: of addresses and callers those are forgotten that were not seen for longest. Whoever
-//     is forgotten starts with a full burst.
-//   - No request keeps anything for longer than its time limit: neither one that sends its body slowly, nor
-//     one that reads its answer slowly.
+//   - A rejected request costs no more than its headers. The response is problem+json with a remedy.
+//   - Memory is bounded: the least recently seen addresses and callers are removed, and later start with a
+//     full burst.
+//   - No request outlives its time limit, neither a slow body nor a slow reader.
 package shield

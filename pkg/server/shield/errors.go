@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// Error says why a request is not handled.
+// Error is why a request is rejected.
 type Error struct {
-	// Status is the HTTP status that answers the request.
+	// Status of the response.
 	Status int
-	// Detail is what is wrong, and Remedy what the caller can do.
+	// Detail and Remedy for the caller.
 	Detail, Remedy string
-	// RetryAfter is when the caller may try again; 0: not before it has changed something.
+	// RetryAfter is when the caller can retry; 0: only after a change.
 	RetryAfter time.Duration
 
 	reason string // for the metrics
@@ -22,12 +22,12 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Detail + ": " + e.Remedy }
 
-// Problem is what the request is answered with (pkg/server/problem).
+// Problem returns the parts of the response (pkg/server/problem).
 func (e *Error) Problem() (status int, detail, remedy string, retryAfter time.Duration) {
 	return e.Status, e.Detail, e.Remedy, e.RetryAfter
 }
 
-// WriteProblem answers a request with problem+json. field is empty where no field of the body is to blame.
+// WriteProblem writes a response of problem+json. Field is empty if no field of the body is wrong.
 type WriteProblem func(w http.ResponseWriter, r *http.Request, status int, detail, field, remedy string)
 
 // Reasons of rejections, for the metrics.
@@ -54,7 +54,7 @@ func tooMany(reason, remedy, format string, args ...any) *Error {
 	}
 }
 
-// reject answers a request that is not handled.
+// reject responds to a request that is not handled.
 func (s *Shield) reject(w http.ResponseWriter, r *http.Request, e *Error) {
 	s.metrics.rejected.WithLabelValues(e.reason).Inc()
 	if e.RetryAfter > 0 {

@@ -2,11 +2,11 @@ package shield
 
 import "net/http"
 
-// contentPolicy lets a browser do nothing with an answer but show it.
+// contentPolicy forbids a browser to load or run anything.
 const contentPolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// strict are the headers of every answer. They are set before the request is handled, so that a page, which
-// needs scripts and styles, can say so.
+// strict are the headers of every response. They are set before the request is handled, so that a page can
+// override those that it needs.
 var strict = map[string]string{
 	"Cache-Control":                "no-store",
 	"Content-Security-Policy":      contentPolicy,

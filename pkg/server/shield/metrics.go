@@ -8,7 +8,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/metric"
 )
 
-// MetricDescriptions of the package, in the order of reading.
+// MetricDescriptions returns the metrics of the package.
 func MetricDescriptions() []metric.Description {
 	return []metric.Description{
 		{

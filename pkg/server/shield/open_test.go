@@ -55,7 +55,7 @@ func stall(t *testing.T, server *httptest.Server, from string, answered func()) 
 	}()
 }
 
-// TestStalledLogins: clients that nobody knows, and that send no body, take no place of known callers, and no
+// TestStalledLogins: anonymous clients that send no body use no capacity of known callers, and no
 // place of the logins of another address.
 func TestStalledLogins(t *testing.T) {
 	f := newFixtureOn(t, clock.RealClock{}, func(c *Config) { c.AddressRate = maxCount })

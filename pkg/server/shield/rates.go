@@ -8,11 +8,11 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// maxRates are kept, of addresses and of callers each.
+// maxRates is the number of addresses and of callers that are kept.
 const maxRates = 10_000
 
-// rates keeps one rate limit for each of many keys, in bounded memory. It forgets the key that was unused for
-// longest, which then starts again with a full burst.
+// rates has one rate limit for each of many keys, in bounded memory. It removes the least recently used key,
+// which then starts with a full burst.
 type rates struct {
 	mu        sync.Mutex
 	entries   *lru.Cache
@@ -21,7 +21,7 @@ type rates struct {
 
 func newRates(perSecond int) *rates { return &rates{entries: lru.New(maxRates), perSecond: perSecond} }
 
-// take uses up one event of a key, and reports whether there was one.
+// take uses one event of a key. It returns false if there is none.
 func (l *rates) take(key string, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -33,8 +33,7 @@ func (l *rates) take(key string, now time.Time) bool {
 	return made.AllowN(now, 1)
 }
 
-// counts are how many of something there are at a time, together and for each of many keys. It holds an entry
-// for a key that has some alone.
+// counts are numbers of concurrent things, in all and by key. Only keys with a count above 0 have an entry.
 type counts struct {
 	most, mostOfKey int
 
@@ -47,7 +46,7 @@ func newCounts(most, mostOfKey int) *counts {
 	return &counts{most: most, mostOfKey: mostOfKey, ofKey: map[string]int{}}
 }
 
-// enter reports whether there may be one more. If so it must leave.
+// enter adds one for the key if the limits allow it. The caller must then call leave.
 func (c *counts) enter(key string) (together, ofKey bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

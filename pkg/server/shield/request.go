@@ -11,27 +11,27 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// errLate is the cause of the end of a context whose request's time is over.
-var errLate = errors.New("the request's time is over")
+// errLate is the cause of a context whose request timed out.
+var errLate = errors.New("the request timed out")
 
 func late(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errLate) }
 
 type requestKey struct{}
 
-// request is one that is handled. One goroutine, its handler's, uses it.
+// request that is being handled. Only its handler's goroutine uses it.
 type request struct {
 	shield *Shield
 	answer *answer
 	caller string
 	stream bool
-	// leave the counts that the request is in.
+	// leave decrements the counts that include the request.
 	leave  []func()
 	cancel context.CancelCauseFunc
 	timer  clock.Timer
 }
 
-// begin the time limit. The read and write deadlines end what the handler cannot: a body that is sent slowly,
-// an answer that is read slowly. Where a ResponseWriter has none, as in tests, the context ends the rest.
+// begin starts the time limit. Read and write deadlines end slow bodies and slow readers, which the handler
+// cannot. If a ResponseWriter has no deadlines, as in tests, only the context ends.
 func (q *request) begin(ctx context.Context) context.Context {
 	ctx, q.cancel = context.WithCancelCause(context.WithValue(ctx, requestKey{}, q))
 	limit := time.Duration(q.shield.config.RequestSeconds) * time.Second
@@ -47,13 +47,13 @@ func (q *request) until(limit time.Duration) {
 	q.timer = q.shield.clock.AfterFunc(limit, func() { cancel(errLate) })
 }
 
-// of a caller, whom the request counts for until its end.
+// of counts the request for a caller until it ends.
 func (q *request) of(caller string) {
 	q.caller = caller
 	q.leave = append(q.leave, func() { q.shield.perCaller.leave(caller) })
 }
 
-// toOpen moves the request from the pool of all to that of the open paths, and shortens its time.
+// toOpen moves the request to the pool of the open paths, and shortens its time limit.
 func (q *request) toOpen(leave func()) {
 	q.leaveCounts()
 	q.leave = append(q.leave, leave)
@@ -78,10 +78,10 @@ func (q *request) leaveCounts() {
 	q.leave = nil
 }
 
-// Stream says that the answer to the context's request has no end. A handler calls it before it writes
-// anything. The context then ends after Config.StreamSeconds, and what is written must be read within half a
-// minute each time. The error is an *Error: there are too many streams, and the handler must answer with it.
-// Outside of a Shield's Handler it does nothing.
+// Stream declares that the response to the context's request has no end. A handler calls it before it writes.
+// The context then ends after Config.StreamSeconds, and the client must receive each write within half a
+// minute. The error is an *Error, for the response: there are too many streams. Outside of a Shield's Handler
+// it does nothing.
 func Stream(ctx context.Context) error {
 	q, ok := ctx.Value(requestKey{}).(*request)
 	if !ok || q.stream {
@@ -91,13 +91,14 @@ func Stream(ctx context.Context) error {
 	switch together, ofCaller := s.streams.enter(q.caller); {
 	case !ofCaller:
 		s.metrics.rejected.WithLabelValues(reasonStreams).Inc()
-		return tooMany(reasonStreams, "close one of them", "%d streams of yours are open already",
+		return tooMany(reasonStreams, "close one of them", "you already have %d open streams",
 			s.config.StreamsPerCaller)
 	case !together:
 		s.metrics.rejected.WithLabelValues(reasonStreams).Inc()
 		return &Error{
 			Status: http.StatusServiceUnavailable, Detail: "too many streams are open on this server",
-			Remedy: "try again later, or ask without a stream", RetryAfter: time.Second, reason: reasonStreams,
+			Remedy: "retry later, or send the request without a stream", RetryAfter: time.Second,
+			reason: reasonStreams,
 		}
 	}
 	q.stream = true
@@ -113,7 +114,7 @@ func Stream(ctx context.Context) error {
 // body of a request.
 type body struct {
 	io.ReadCloser
-	// pending: it is HTTP/1, and has not been read to its end.
+	// pending reports an HTTP/1 body that has not been read to its end.
 	pending bool
 }
 
@@ -121,7 +122,7 @@ func newBody(r *http.Request) *body {
 	return &body{ReadCloser: r.Body, pending: r.ProtoMajor == 1 && r.ContentLength != 0}
 }
 
-// Read is io.Reader's.
+// Read implements io.Reader.
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if errors.Is(err, io.EOF) {
@@ -130,7 +131,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// answer knows whether it has begun, and renews the deadline of a stream's writes.
+// answer records whether the response has begun, and renews the deadline of a stream's writes.
 type answer struct {
 	http.ResponseWriter
 	body   *body
@@ -139,36 +140,36 @@ type answer struct {
 	stream bool
 }
 
-// WriteHeader is http.ResponseWriter's. A rejection whose request has a body that was not read, such as a
-// 401, ends the connection: the server would otherwise wait for the body before it sends the answer.
+// WriteHeader implements http.ResponseWriter. It closes the connection after an error whose request has an
+// unread body: the server would otherwise wait for the body before it responds.
 func (a *answer) WriteHeader(status int) {
 	if status >= http.StatusMultipleChoices && a.body.pending {
 		a.Header().Set("Connection", "close")
 	}
-	if status >= http.StatusOK { // others are told in advance
+	if status >= http.StatusOK { // others are informational
 		a.begun = true
 	}
 	a.ResponseWriter.WriteHeader(status)
 }
 
-// Write is http.ResponseWriter's.
+// Write implements http.ResponseWriter.
 func (a *answer) Write(b []byte) (int, error) {
 	a.begun = true
 	a.renew()
 	return a.ResponseWriter.Write(b)
 }
 
-// FlushError is used by http.ResponseController.
+// FlushError implements the interface of http.ResponseController.
 func (a *answer) FlushError() error {
 	a.begun = true
 	a.renew()
 	return http.NewResponseController(a.ResponseWriter).Flush()
 }
 
-// Flush is http.Flusher's. What cannot be sent ends the next Write.
+// Flush implements http.Flusher. The next Write returns the error.
 func (a *answer) Flush() { _ = a.FlushError() }
 
-// Unwrap is used by http.ResponseController.
+// Unwrap implements the interface of http.ResponseController.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 func (a *answer) renew() {
@@ -177,8 +178,8 @@ func (a *answer) renew() {
 	}
 }
 
-// recover from a panic of the handler. The answer tells nothing of it. One that has begun is cut off, so that
-// nobody takes it for whole.
+// recover from a panic of the handler, without details in the response. A response that has begun is cut off,
+// so that the client notices that it is incomplete.
 func (s *Shield) recover(w *answer, r *http.Request) {
 	value := recover()
 	if value == nil {
@@ -193,6 +194,6 @@ func (s *Shield) recover(w *answer, r *http.Request) {
 	if w.begun {
 		panic(http.ErrAbortHandler)
 	}
-	s.write(w, r, http.StatusInternalServerError, "the server has made a mistake", "",
-		"tell an admin: the server's log has more")
+	s.write(w, r, http.StatusInternalServerError, "the server has failed", "",
+		"report this to an admin: the server's log has the cause")
 }

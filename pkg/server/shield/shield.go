@@ -12,31 +12,31 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Bounds that are no matter of configuration.
+// Limits that are not configurable.
 const (
-	// maxHeaderBytes holds a token with hundreds of groups twice.
+	// maxHeaderBytes fits a token with hundreds of groups twice.
 	maxHeaderBytes = 64 << 10
 	maxURLBytes    = 8 << 10
 	headerTimeout  = 10 * time.Second
 	idleTimeout    = 2 * time.Minute
-	// writeGrace is what is left to tell a client that its time is over.
+	// writeGrace is the time to write the response after a timeout.
 	writeGrace = 5 * time.Second
-	// openRequests are those on open paths that are handled at the same time, in all and of one address. A proxy
-	// or a load balancer is one address.
+	// openRequests is the number of concurrent requests on open paths, in all and of one address. A proxy or
+	// load balancer is one address.
 	openRequests, openRequestsPerAddress = 128, 64
-	// openRead is the time in which a request on an open path must be sent, and openLimit that in which it is
-	// handled: a login may wait for its issuer.
+	// openRead is the time to send a request on an open path, and openLimit the time to handle it: a login
+	// can wait for its issuer.
 	openRead, openLimit = 5 * time.Second, 15 * time.Second
-	// streamWrite is the time in which a client must take what a stream sends.
+	// streamWrite is the time in which a client must receive a write of a stream.
 	streamWrite = 30 * time.Second
 )
 
-// Options of a Shield. All but Log are required.
+// Options of a Shield. All except Log are required.
 type Options struct {
 	Config Config
-	// Problem answers what is rejected.
+	// Problem writes the response of a rejection.
 	Problem WriteProblem
-	// Address whom a request is from.
+	// Address of the client.
 	Address func(*http.Request) string
 	// Caller of a request behind the authentication.
 	Caller func(*http.Request) string
@@ -46,7 +46,7 @@ type Options struct {
 	Log      logr.Logger
 }
 
-// Shield keeps harm from handlers. Its methods may be called from several goroutines.
+// Shield limits requests. Its methods are safe for concurrent use.
 type Shield struct {
 	config    Config
 	write     WriteProblem
@@ -56,7 +56,7 @@ type Shield struct {
 	log       logr.Logger
 	addresses *rates
 	callers   *rates
-	requests  *counts // by nothing; each caller's by perCaller
+	requests  *counts // without keys; perCaller counts each caller's
 	open      *counts // on open paths, by address
 	perCaller *counts
 	streams   *counts
@@ -89,14 +89,14 @@ func New(o Options) (*Shield, error) {
 	return s, errors.Join(append(errs, s.metrics.register(o.Registry))...)
 }
 
-// Limit sets what a server must know before it calls a handler.
+// Limit sets the limits that apply before a handler is called.
 func (s *Shield) Limit(server *http.Server) {
 	server.MaxHeaderBytes = maxHeaderBytes
 	server.ReadHeaderTimeout = headerTimeout
 	server.IdleTimeout = idleTimeout
 }
 
-// Handler lets next handle what is harmless, whoever has sent it.
+// Handler limits requests of any client.
 func (s *Shield) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		setStrict(w.Header(), r.TLS != nil)
@@ -109,7 +109,7 @@ func (s *Shield) Handler(next http.Handler) http.Handler {
 		if together, _ := s.requests.enter(""); !together {
 			s.reject(answer, r, &Error{
 				Status: http.StatusServiceUnavailable, RetryAfter: time.Second, reason: reasonBusy,
-				Detail: fmt.Sprintf("the server handles %d requests already", s.config.Requests),
+				Detail: fmt.Sprintf("the server is already handling %d requests", s.config.Requests),
 				Remedy: "send the request again",
 			})
 			return
@@ -130,7 +130,7 @@ func (s *Shield) Handler(next http.Handler) http.Handler {
 	})
 }
 
-// admit a request by what can be said of it before it is counted.
+// admit checks a request by its head, before it is counted.
 func (s *Shield) admit(r *http.Request) *Error {
 	if !s.addresses.take(s.address(r), s.clock.Now()) {
 		return tooMany(reasonAddress, "send fewer requests",
@@ -155,7 +155,7 @@ func (s *Shield) admit(r *http.Request) *Error {
 	case s.origins.Check(r) != nil:
 		return &Error{
 			Status: http.StatusForbidden, reason: reasonOrigin,
-			Detail: "a page of another site asks for a change",
+			Detail: "a page of another site requests a change",
 			Remedy: "send the request from this server's own pages or from a program, or ask the server's admin to " +
 				"add the site to limits.trustedOrigins",
 		}
@@ -163,8 +163,8 @@ func (s *Shield) admit(r *http.Request) *Error {
 	return nil
 }
 
-// Open lets next handle requests on paths that need no caller. They have a pool of their own, so that clients
-// that stall, and that nobody knows, take no place of the requests of known callers.
+// Open handles requests on paths that need no caller. They have their own pool, so that stalled anonymous
+// clients do not block requests of known callers.
 func (s *Shield) Open(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		address := s.address(r)
@@ -172,19 +172,20 @@ func (s *Shield) Open(next http.Handler) http.Handler {
 		switch {
 		case !ofAddress:
 			s.reject(w, r, tooMany(reasonOpen, "wait for the answers, and send the request again",
-				"%d requests of this address without a login are handled already", openRequestsPerAddress))
+				"this address already has %d requests without a login in progress", openRequestsPerAddress))
 			return
 		case !together:
 			s.reject(w, r, &Error{
 				Status: http.StatusServiceUnavailable, RetryAfter: time.Second, reason: reasonOpen,
-				Detail: fmt.Sprintf("the server handles %d requests without a login already", openRequests),
+				Detail: fmt.Sprintf("the server is already handling %d requests without a login",
+					openRequests),
 				Remedy: "send the request again",
 			})
 			return
 		}
 		leave := func() { s.open.leave(address) }
 		q, ok := r.Context().Value(requestKey{}).(*request)
-		if !ok { // outside of Handler nothing bounds its time
+		if !ok { // outside of Handler it has no time limit
 			defer leave()
 		} else {
 			q.toOpen(leave)
@@ -193,7 +194,7 @@ func (s *Shield) Open(next http.Handler) http.Handler {
 	})
 }
 
-// PerCaller lets next handle what its caller may ask at this time.
+// PerCaller limits the requests of each caller.
 func (s *Shield) PerCaller(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		caller := s.caller(r)
@@ -204,11 +205,11 @@ func (s *Shield) PerCaller(next http.Handler) http.Handler {
 		}
 		if _, ofCaller := s.perCaller.enter(caller); !ofCaller {
 			s.reject(w, r, tooMany(reasonMany, "wait for the answers",
-				"%d of your requests are handled already", s.config.RequestsPerCaller))
+				"%d of your requests are already in progress", s.config.RequestsPerCaller))
 			return
 		}
 		q, ok := r.Context().Value(requestKey{}).(*request)
-		if !ok { // without Handler there is no stream
+		if !ok { // outside of Handler
 			defer s.perCaller.leave(caller)
 			next.ServeHTTP(w, r)
 			return

@@ -42,7 +42,6 @@ func newFixture(t testing.TB, change func(*Config)) *fixture {
 	f.clock = fake
 	return f
 }
-
 func newFixtureOn(t testing.TB, c clock.WithDelayedExecution, change func(*Config)) *fixture {
 	t.Helper()
 	f := &fixture{t: t, registry: prometheus.NewRegistry(), logged: make(chan string, 10)}
@@ -77,9 +76,7 @@ func send(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 	h.ServeHTTP(w, r)
 	return w
 }
-
 func get(path string) *http.Request { return httptest.NewRequest(http.MethodGet, path, nil) }
-
 func TestRequestsThatAreNotHandled(t *testing.T) {
 	with := func(method string, headers ...string) *http.Request {
 		r := httptest.NewRequest(method, "http://server.example.com/", strings.NewReader("{}"))
@@ -100,9 +97,10 @@ func TestRequestsThatAreNotHandled(t *testing.T) {
 		"a trusted site": {with("DELETE", "Sec-Fetch-Site", "cross-site", "Origin", "https://portal.example.com"),
 			200, "fine"},
 		"another site": {with("DELETE", "Sec-Fetch-Site", "cross-site", "Origin", "https://evil.example.com"), 403,
-			"a page of another site asks for a change"},
-		"a sister site":    {with("POST", "Sec-Fetch-Site", "same-site"), 403, "a page of another site"},
-		"an old browser":   {with("PATCH", "Origin", "https://evil.example.com"), 403, "a page of another site"},
+			"a page of another site requests a change"},
+		"a sister site": {with("POST", "Sec-Fetch-Site", "same-site"), 403, "a page of another site"},
+		"an old browser": {with("PATCH", "Origin", "https://evil.example.com"), 403,
+			"a page of another site"},
 		"no origin at all": {with("POST", "Origin", "null"), 403, "a page of another site"},
 		"a long URL":       {get("/?" + strings.Repeat("a", 9000)), 414, "more than 8192 bytes"},
 		"long headers":     {with("GET", "A", strings.Repeat("a", 70_000)), 431, "more than 65536 bytes"},
@@ -160,7 +158,7 @@ func TestStrictHeaders(t *testing.T) {
 		t.Error(diff)
 	}
 	if w := send(f.around(fine), get("/")); w.Header().Get("Strict-Transport-Security") != "" {
-		t.Error("plain HTTP is told to be TLS")
+		t.Error("plain HTTP has the header of TLS")
 	}
 }
 
@@ -170,8 +168,8 @@ func TestPanics(t *testing.T) {
 	if w.Code != 500 || strings.Contains(w.Body.String(), "secret") {
 		t.Errorf("got %d %s", w.Code, w.Body)
 	}
-	if said := <-f.logged; !strings.Contains(said, "secret") || !strings.Contains(said, "shield_test.go") {
-		t.Errorf("the log has %s", said)
+	if line := <-f.logged; !strings.Contains(line, "secret") || !strings.Contains(line, "shield_test.go") {
+		t.Errorf("the log has %s", line)
 	}
 	if f.requests.now() != 0 || f.perCaller.now() != 0 {
 		t.Error("its request still counts")
@@ -212,7 +210,7 @@ func TestRates(t *testing.T) {
 		t.Errorf("another caller of the address, until that has no more:\n%s", diff)
 	}
 	if diff := cmp.Diff(map[int]int{200: 1}, codes(1, "192.0.2.2", "ann")); diff != "" {
-		t.Errorf("somebody else:\n%s", diff)
+		t.Errorf("another caller:\n%s", diff)
 	}
 	f.clock.Step(time.Second)
 	if diff := cmp.Diff(map[int]int{200: 2, 429: 1}, codes(3, "192.0.2.1", "jane")); diff != "" {
@@ -373,8 +371,10 @@ func TestValidate(t *testing.T) {
 		"no bytes":    {func(c *Config) { c.BodyBytes = 0 }, "limits.bodyBytes: Invalid value: 0: must be"},
 		"no requests": {func(c *Config) { c.Requests = 0 }, "limits.requests"},
 		"endless":     {func(c *Config) { c.StreamSeconds = 1 << 30 }, "limits.streamSeconds"},
-		"a path":      {func(c *Config) { c.TrustedOrigins = []string{"https://a.b/c"} }, "trustedOrigins[0]"},
-		"twice":       {func(c *Config) { c.TrustedOrigins = []string{"https://a.b", "https://a.b"} }, "Duplicate"},
+		"a path": {func(c *Config) { c.TrustedOrigins = []string{"https://a.b/c"} },
+			"trustedOrigins[0]"},
+		"twice": {func(c *Config) { c.TrustedOrigins = []string{"https://a.b", "https://a.b"} },
+			"Duplicate"},
 	} {
 		c := Default()
 		tc.change(&c)

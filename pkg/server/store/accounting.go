@@ -12,7 +12,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
 )
 
-// Dimension is what a report tells apart.
+// Dimension by which a report is broken down.
 type Dimension string
 
 // Dimensions of a report.
@@ -25,38 +25,37 @@ const (
 	ByJob       Dimension = "job"
 )
 
-// Bounds of a report.
+// Limits of a report.
 const (
 	// MaxDays of any report.
 	MaxDays = 1100
-	// MaxDaysByDay of one by day.
+	// MaxDaysByDay of a report by day.
 	MaxDaysByDay = 366
-	// MaxDaysFine of one by job, by user and queue, or by either of these and day.
+	// MaxDaysFine of a report by job, by user and queue, or by either and day.
 	MaxDaysFine = 31
-	// MaxUsages that a report has.
+	// MaxUsages in a report.
 	MaxUsages = 5000
 )
 
-// AccountingQuery asks for what was used.
+// AccountingQuery requests a report.
 type AccountingQuery struct {
 	// Cluster is required.
 	Cluster string
-	// Namespaces that are counted. Nil: all; empty: none.
+	// Namespaces to include. Nil: all; empty: none.
 	Namespaces []string
-	// From and To are beginnings of days, UTC; To is not included. What began before From counts from then.
+	// From and To are beginnings of days, UTC; To is excluded. Spans that began earlier count from From.
 	From, To time.Time
-	// Now is up to when what still goes on is counted.
+	// Now is the end of spans that are still open.
 	Now time.Time
-	// By is what is told apart. Empty: one sum.
+	// By lists the dimensions. Empty: one sum.
 	By []Dimension
-	// Limit of the usages that are returned, those with the most GPU-seconds; at most and by default
-	// MaxUsages. By day it is those of the first days.
+	// Limit of the usages, those with the most GPU-seconds; by default and at most MaxUsages. By day it is
+	// those of the first days.
 	Limit int
 }
 
-// Usage is what was used. The fields of dimensions that were not asked for are empty. Jobs are those that
-// were created in the period, attempts those that were first queued in it, and preemptions and losses those
-// that happened in it; so they can be added up.
+// Usage in a period. Fields of other dimensions are empty. It counts jobs created, attempts first queued, and
+// preemptions and losses in the period, so usages can be added up.
 type Usage struct {
 	Day                                     time.Time
 	Namespace, Queue, User, GPUKind, JobUID string
@@ -68,22 +67,24 @@ type Usage struct {
 	RunningSeconds int64
 	// GPUSeconds are running seconds times the GPUs of the gang.
 	GPUSeconds int64
-	// LostSeconds and LostGPUSeconds are the part of them that had to be done again.
+	// LostSeconds and LostGPUSeconds are the part of them that was repeated.
 	LostSeconds, LostGPUSeconds int64
 	Jobs, Attempts, Preemptions int64
-	// Assumed are the attempts that were not seen, whose GPUs, kind and queue are taken to be the next one's.
+	// Assumed is the number of attempts that were not observed, whose GPUs, kind and queue are taken from the
+	// next one.
 	Assumed int64
-	// UnknownEnds are times of waiting or running of which the end is unknown. They are not counted.
+	// UnknownEnds is the number of spans whose end is unknown. They are not counted.
 	UnknownEnds int64
 
-	// Asked is how often trainers were asked to save, so that their gangs could make room for others, Saved how
-	// often nothing was lost then, and PreemptedLostGPUSeconds the part of LostGPUSeconds that was lost so.
+	// Asked is how often trainers were asked for a checkpoint before a preemption, Saved how often nothing
+	// was lost then, and PreemptedLostGPUSeconds the part of LostGPUSeconds that preemptions lost.
 	Asked, Saved, PreemptedLostGPUSeconds int64
-	// RoomMade is how often others made room, and RoomSeconds how long gangs had lacked it until then.
+	// RoomMade is how often victims freed capacity for a gang, and RoomSeconds how long the gangs had waited
+	// for it.
 	RoomMade, RoomSeconds int64
 }
 
-// Accounting reports what was used, by day if that is asked for, then the most GPU-seconds first.
+// Accounting returns the usage, by day if requested, then by GPU-seconds, the most first.
 func (s *Store) Accounting(ctx context.Context, q AccountingQuery) ([]Usage, error) {
 	if err := q.complete(); err != nil {
 		return nil, err
@@ -112,10 +113,9 @@ func (s *Store) Accounting(ctx context.Context, q AccountingQuery) ([]Usage, err
 	}
 	return all, nil
 }
-
 func (q *AccountingQuery) by(d Dimension) bool { return slices.Contains(q.By, d) }
 
-// fine reports whether only the finest grain answers.
+// fine reports whether only the finest grain can answer the query.
 func (q *AccountingQuery) fine() bool { return q.by(ByJob) || q.by(ByUser) && q.by(ByQueue) }
 
 func (q *AccountingQuery) complete() error {
@@ -126,24 +126,24 @@ func (q *AccountingQuery) complete() error {
 	fine := q.fine() || (q.by(ByUser) || q.by(ByQueue)) && q.by(ByDay)
 	for _, d := range q.By {
 		if !slices.Contains([]Dimension{ByDay, ByNamespace, ByQueue, ByUser, ByGPUKind, ByJob}, d) {
-			return fmt.Errorf("%w: by: %q is not known: use day, namespace, queue, user, gpuKind or job",
+			return fmt.Errorf("%w: by: unknown dimension %q: use day, namespace, queue, user, gpuKind or job",
 				ErrBadQuery, string(d))
 		}
 	}
 	switch {
 	case q.Cluster == "":
-		return fmt.Errorf("%w: cluster: name one", ErrBadQuery)
+		return fmt.Errorf("%w: cluster: required", ErrBadQuery)
 	case !q.From.Equal(dayOf(q.From)) || !q.To.Equal(dayOf(q.To)):
-		return fmt.Errorf("%w: from, to: give the beginnings of days, UTC", ErrBadQuery)
+		return fmt.Errorf("%w: from, to: use beginnings of days, UTC", ErrBadQuery)
 	case days < 1:
-		return fmt.Errorf("%w: to: give a day after from", ErrBadQuery)
+		return fmt.Errorf("%w: to: use a day after from", ErrBadQuery)
 	case days > MaxDays:
-		return fmt.Errorf("%w: from, to: ask for at most %d days", ErrBadQuery, MaxDays)
+		return fmt.Errorf("%w: from, to: request at most %d days", ErrBadQuery, MaxDays)
 	case q.by(ByDay) && days > MaxDaysByDay:
-		return fmt.Errorf("%w: from, to: by day, ask for at most %d days", ErrBadQuery, MaxDaysByDay)
+		return fmt.Errorf("%w: from, to: by day, request at most %d days", ErrBadQuery, MaxDaysByDay)
 	case fine && days > MaxDaysFine:
 		return fmt.Errorf("%w: from, to: by job, by user and queue, or by either of these and day, "+
-			"ask for at most %d days", ErrBadQuery, MaxDaysFine)
+			"request at most %d days", ErrBadQuery, MaxDaysFine)
 	}
 	return nil
 }
@@ -154,7 +154,7 @@ type part struct {
 	from, to time.Time
 }
 
-// parts of the period of a query: whole months where days are not told apart, and days.
+// parts splits the period of a query into whole months, if the report is not by day, and days.
 func (q *AccountingQuery) parts() []part {
 	day, month := byDay, byMonth
 	switch {
@@ -191,7 +191,7 @@ var columnsOf = []struct {
 	{ByJob, "uid", func(u *Usage, s *scanner) { u.JobUID = s.text() }},
 }
 
-// sums adds up what is stored, of all jobs or of some.
+// sums adds up the stored usage, of all jobs or of some.
 func (s *Store) sums(
 	ctx context.Context, q AccountingQuery, uids []any, limit int, into map[Usage]*counters,
 ) error {
@@ -248,7 +248,7 @@ func (s *Store) sums(
 	}, text, args...)
 }
 
-// restrict adds a condition on a column, where there are values for it.
+// restrict adds a condition on a column, if there are values.
 func restrict(args *[]any, column string, values []string) string {
 	if len(values) == 0 {
 		return ""
@@ -260,7 +260,7 @@ func restrict(args *[]any, column string, values []string) string {
 	return condition
 }
 
-// addOpen adds what still goes on, up to now.
+// addOpen adds open spans, up to now.
 func (s *Store) addOpen(ctx context.Context, q AccountingQuery, sums map[Usage]*counters) error {
 	open := usages{}
 	until := q.To
@@ -298,8 +298,7 @@ func (s *Store) addOpen(ctx context.Context, q AccountingQuery, sums map[Usage]*
 	return nil
 }
 
-// completeOpen reads what jobs that are under way have used before: it may be too little to be among the
-// most.
+// completeOpen reads the earlier usage of running jobs, which may be too small for the limit.
 func (s *Store) completeOpen(
 	ctx context.Context, q AccountingQuery, open usages, sums map[Usage]*counters,
 ) error {
@@ -330,7 +329,7 @@ func sum(a, b *counters) *counters {
 	return a
 }
 
-// usage is the dimensions of a key that were asked for.
+// usage returns the requested dimensions of a key.
 func (q *AccountingQuery) usage(k usageKey) Usage {
 	var u Usage
 	for _, d := range q.By {
@@ -368,7 +367,7 @@ func compareUsages(a, b Usage) int {
 		cmp.Compare(a.JobUID, b.JobUID))
 }
 
-// nameJobs fills in whose UIDs they are.
+// nameJobs sets the names of the jobs by UID.
 func (s *Store) nameJobs(ctx context.Context, cluster string, all []Usage) error {
 	names := map[string][2]string{}
 	for chunk := range slices.Chunk(all, 500) {

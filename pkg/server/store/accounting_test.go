@@ -123,7 +123,7 @@ func testOpen(t *testing.T, b backend) {
 	gone := ask(day(9), 0, ByUser)
 	for _, u := range gone {
 		if u.User == "ada" && (u.GPUSeconds != 0 || u.UnknownEnds != 1) {
-			t.Errorf("nobody knows how long it ran: %+v", u)
+			t.Errorf("its running time is unknown: %+v", u)
 		}
 	}
 	usageIsTheSum(t, s)

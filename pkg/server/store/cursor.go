@@ -7,18 +7,18 @@ import (
 	"encoding/json"
 )
 
-// cursor is where a page ended. It is opaque to callers, who may keep it as long as they like: a page begins
-// behind the job that it names, whether or not that still exists.
+// cursor is the end of a page. Callers can keep it for any time: the next page begins after the job that it
+// names, even if that was deleted.
 type cursor struct {
 	Created int64  `json:"c"`
 	UID     string `json:"u"`
-	// Query is a digest of what was asked for.
+	// Query is the digest of the query.
 	Query string `json:"q"`
 }
 
 func (c cursor) encode() string { return base64.RawURLEncoding.EncodeToString([]byte(mustJSON(c))) }
 
-// decodeCursor returns ErrBadCursor for what encode did not return for the same query.
+// decodeCursor returns ErrBadCursor if encode did not return the text for this query.
 func decodeCursor(text, query string) (cursor, error) {
 	var c cursor
 	raw, err := base64.RawURLEncoding.DecodeString(text)

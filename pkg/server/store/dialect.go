@@ -23,27 +23,27 @@ import (
 //go:embed migrations
 var migrations embed.FS
 
-// dialect is what differs between the databases.
+// dialect has the differences between the databases.
 type dialect struct {
 	name  string
 	goose goose.Dialect
 	// maxParameters of one statement.
 	maxParameters int
-	// lockWriters is a statement that makes a transaction wait for every other one that writes.
+	// lockWriters is a statement that serializes writing transactions.
 	lockWriters string
 }
 
 var (
 	onSQLite = dialect{name: "sqlite", goose: goose.DialectSQLite3, maxParameters: 32766}
-	// The number is any that nobody else uses in the database.
+	// The number is arbitrary, and must be unique in the database.
 	onPostgreSQL = dialect{
 		name: "postgres", goose: goose.DialectPostgres, maxParameters: 65535,
 		lockWriters: `SELECT pg_advisory_xact_lock(7301946208351117)`,
 	}
 )
 
-// parameters are placeholders for n parameters after the first ones, of a statement that has thousands.
-// SQLite takes $1, too, but as names, among which it searches for each of them.
+// parameters returns n placeholders after the first ones, for statements with thousands. SQLite also accepts
+// $1, but as a name that it searches for.
 func (d dialect) parameters(after, n int) string {
 	if d.goose == goose.DialectSQLite3 {
 		return strings.TrimSuffix(strings.Repeat("?, ", n), ", ")
@@ -54,29 +54,32 @@ func (d dialect) parameters(after, n int) string {
 // target is a database that is not open yet.
 type target struct {
 	file     string          // of SQLite
-	postgres *pgx.ConnConfig // else
+	postgres *pgx.ConnConfig // PostgreSQL
 }
 
-// parseDSN never repeats a DSN in an error: it may hold a password.
+// parseDSN returns the target. Its errors do not contain the DSN, which can have a password.
 func parseDSN(dsn string) (target, error) {
 	u, err := url.Parse(dsn)
 	if err != nil {
 		return target{}, errors.New("the URL of the database cannot be read: want " +
-			"sqlite:///var/lib/history.db or postgres://user:password@host:5432/database, with reserved characters " +
+			"sqlite:///var/lib/history.db or postgres://user:password@host:5432/database, with reserved " +
+			"characters " +
 			"such as / and @ percent-encoded")
 	}
 	switch u.Scheme {
 	case "sqlite":
 		if u.Host != "" || u.RawQuery != "" || u.Opaque != "" || !filepath.IsAbs(u.Path) {
-			return target{}, errors.New("the URL of an SQLite database is sqlite:// and an absolute path, and " +
-				"nothing else: sqlite:///var/lib/history.db")
+			return target{}, errors.New("the URL of an SQLite database must be sqlite:// and an absolute " +
+				"path, " +
+				"such as sqlite:///var/lib/history.db")
 		}
 		return target{file: u.Path}, nil
 	case "postgres", "postgresql":
 		config, err := pgx.ParseConfig(dsn)
 		if err != nil {
 			return target{}, errors.New("the URL of the PostgreSQL database cannot be read: want " +
-				"postgres://user:password@host:5432/database?sslmode=verify-full, with parameters that libpq knows, " +
+				"postgres://user:password@host:5432/database?sslmode=verify-full, with parameters that " +
+				"libpq knows, " +
 				"and files that exist")
 		}
 		return target{postgres: config}, nil
@@ -91,7 +94,7 @@ func (t target) open(connections int) (*Store, error) {
 		db.SetMaxIdleConns(connections)
 		return &Store{dialect: onPostgreSQL, reads: db, writes: db}, nil
 	}
-	// Whatever a job's manifest says is for nobody else on this machine.
+	// Manifests must not be readable by other users of this machine.
 	file, err := os.OpenFile(t.file, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
@@ -99,7 +102,7 @@ func (t target) open(connections int) (*Store, error) {
 	if err := file.Close(); err != nil {
 		return nil, err
 	}
-	// FULL: what was committed survives the end of the machine, too.
+	// FULL: committed transactions survive a crash of the machine.
 	common := url.Values{"_pragma": {
 		"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "temp_store(MEMORY)",
 		"cache_size(-32768)",
@@ -127,7 +130,7 @@ func sqliteName(file string, common url.Values, key, value string) string {
 	return (&url.URL{Scheme: "file", Path: file, RawQuery: values.Encode()}).String()
 }
 
-// migrate brings the database to the version of this program.
+// migrate migrates the database to the version of this program.
 func (s *Store) migrate(ctx context.Context) error {
 	files, err := fs.Sub(migrations, "migrations/"+s.dialect.name)
 	if err != nil {
@@ -136,7 +139,7 @@ func (s *Store) migrate(ctx context.Context) error {
 	options := []goose.ProviderOption{
 		goose.WithDisableGlobalRegistry(true), goose.WithSlog(slog.New(slog.DiscardHandler)),
 	}
-	if s.dialect.goose == goose.DialectPostgres { // replicas may start together
+	if s.dialect.goose == goose.DialectPostgres { // replicas can start concurrently
 		locker, err := lock.NewPostgresSessionLocker()
 		if err != nil {
 			return err
@@ -148,15 +151,15 @@ func (s *Store) migrate(ctx context.Context) error {
 		return fmt.Errorf("reading the migrations of the history: %w", err)
 	}
 	if _, err := provider.Up(ctx); err != nil {
-		return fmt.Errorf("bringing the history to this program's version: %w", err)
+		return fmt.Errorf("migrating the history: %w", err)
 	}
 	has, knows, err := provider.GetVersions(ctx)
 	if err != nil {
 		return fmt.Errorf("reading the version of the history: %w", err)
 	}
 	if has > knows {
-		return fmt.Errorf("the history is of version %d, and this program knows %d: run the newer program, "+
-			"or restore the backup that was made before it", has, knows)
+		return fmt.Errorf("the history has version %d, this program supports %d: run the newer program, "+
+			"or restore a backup from before the upgrade", has, knows)
 	}
 	return nil
 }

@@ -12,45 +12,45 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
 )
 
-// MaxPage is how many jobs a page has at most.
+// MaxPage is the maximum number of jobs in a page.
 const MaxPage = 500
 
-// maxBranches is how many lists, each in order, are read to be one. SQLite takes 500 parts of a UNION.
+// maxBranches is the maximum number of sorted lists in one statement. SQLite allows 500 parts of a UNION.
 const maxBranches = 200
 
-// JobsQuery asks for jobs. What is empty does not restrict.
+// JobsQuery requests jobs. Empty fields do not restrict.
 type JobsQuery struct {
 	// Cluster is required.
 	Cluster string
-	// Namespaces that are listed. Nil: all; empty: none.
+	// Namespaces to list. Nil: all; empty: none.
 	Namespaces []string
 	Name       string
 	User       string
 	Queue      string
 	Phases     []v1alpha1.Phase
-	// From and To bound when the job was created; To is not included. Zero: no bound.
+	// From and To bound the creation time; To is excluded. Zero: no bound.
 	From, To time.Time
-	// Deleted: false for jobs that are not known to be deleted, true for the others. Nil: both.
+	// Deleted: false for jobs not known to be deleted, true for deleted jobs. Nil: both.
 	Deleted *bool
 	// Limit of the page, from 1 to MaxPage; 0: MaxPage.
 	Limit int
-	// Cursor of the page before; empty for the first one.
+	// Cursor of the previous page; empty for the first one.
 	Cursor string
 }
 
-// JobsPage is a part of a list of jobs, the youngest first.
+// JobsPage is a part of a list of jobs, the newest first.
 type JobsPage struct {
 	// Jobs without their manifests.
 	Jobs []history.Job
-	// Next is the cursor of the next page; empty where there is none.
+	// Next is the cursor of the next page; empty at the end.
 	Next string
 }
 
-// Jobs lists jobs, page by page. Jobs that are recorded meanwhile change no page behind their own. Errors:
-// ErrBadCursor, ErrBadQuery.
+// Jobs lists jobs by page. Jobs that are recorded meanwhile do not change later pages. Errors: ErrBadCursor,
+// ErrBadQuery.
 func (s *Store) Jobs(ctx context.Context, q JobsQuery) (JobsPage, error) {
 	if q.Cluster == "" {
-		return JobsPage{}, fmt.Errorf("%w: cluster: name one", ErrBadQuery)
+		return JobsPage{}, fmt.Errorf("%w: cluster: required", ErrBadQuery)
 	}
 	if q.Limit < 0 || q.Limit > MaxPage {
 		return JobsPage{}, fmt.Errorf("%w: limit: %d is not between 1 and %d", ErrBadQuery, q.Limit, MaxPage)
@@ -90,9 +90,9 @@ func (s *Store) Jobs(ctx context.Context, q JobsQuery) (JobsPage, error) {
 	return page, nil
 }
 
-// statement reads one job more than the page has. An index gives the jobs of one namespace or one phase in
-// their order, but not those of several: so several are several lists, of which each is read no further than
-// the page needs.
+// statement reads one job more than the page has. An index returns the jobs of one namespace or one phase in
+// order, but not those of several: each of several is a list of its own, which is read no further than the
+// page needs.
 func (q JobsQuery) statement() (string, []any, error) {
 	args := []any{q.Cluster}
 	common, err := q.conditions(&args)
@@ -110,7 +110,7 @@ func (q JobsQuery) statement() (string, []any, error) {
 		}
 		phases = unique(phases)
 	}
-	if len(namespaces) > maxBranches/len(phases) && q.Namespaces != nil { // someone who sees nearly everything
+	if len(namespaces) > maxBranches/len(phases) && q.Namespaces != nil { // the caller sees nearly everything
 		common += restrict(&args, "namespace", namespaces)
 		namespaces = []string{""}
 	}
@@ -135,7 +135,7 @@ func (q JobsQuery) statement() (string, []any, error) {
 	return `SELECT job, '' AS manifest, changed FROM (` + all + `) AS listed` + order, args, nil
 }
 
-// conditions that hold in all branches.
+// conditions returns the conditions of all branches.
 func (q JobsQuery) conditions(args *[]any) (string, error) {
 	all := []string{"cluster = $1", "resource_version <> ''"}
 	add := func(condition string, values ...any) {
@@ -159,7 +159,7 @@ func (q JobsQuery) conditions(args *[]any) (string, error) {
 	if q.Deleted != nil && *q.Deleted {
 		add("exists_still = 0")
 	} else if q.Deleted != nil {
-		add("exists_still = 1") // as the index has it
+		add("exists_still = 1") // the index has this condition
 	}
 	if q.Cursor != "" {
 		c, err := decodeCursor(q.Cursor, q.digest())
@@ -177,7 +177,7 @@ func unique(values []string) []string {
 	return slices.Compact(values)
 }
 
-// Job returns what is known of a job, without its samples. Error: ErrNotFound.
+// Job returns the record of a job, without its samples. Error: ErrNotFound.
 func (s *Store) Job(ctx context.Context, key history.Key) (history.Record, error) {
 	stored, err := load(ctx, s.reads, []history.Key{key}, nil)
 	if err != nil {
@@ -190,7 +190,7 @@ func (s *Store) Job(ctx context.Context, key history.Key) (history.Record, error
 	return r, nil
 }
 
-// JobNamed returns what is known of the youngest job of a name, without its samples. Error: ErrNotFound.
+// JobNamed returns the record of the newest job with a name, without its samples. Error: ErrNotFound.
 func (s *Store) JobNamed(ctx context.Context, cluster, namespace, name string) (history.Record, error) {
 	page, err := s.Jobs(ctx, JobsQuery{Cluster: cluster, Namespaces: []string{namespace}, Name: name, Limit: 1})
 	if err != nil {
@@ -202,8 +202,8 @@ func (s *Store) JobNamed(ctx context.Context, cluster, namespace, name string) (
 	return s.Job(ctx, page.Jobs[0].Key)
 }
 
-// Unfinished calls fn for each job of a cluster that is not known to be deleted, finished or not, in no
-// order, until it returns an error. It holds no lock and no connection while fn runs.
+// Unfinished calls fn for each job of a cluster that is not known to be deleted, in any order, until fn
+// returns an error. It holds no lock and no connection while fn runs.
 func (s *Store) Unfinished(
 	ctx context.Context, cluster string, fn func(key history.Key, namespace, name string) error,
 ) error {

@@ -87,7 +87,7 @@ func testKilled(t *testing.T, b backend) {
 	usageIsTheSum(t, alone)
 }
 
-// writer runs a process that writes, and kills it some time after it has said so many times that it has, so
+// writer runs a process that writes, and kills it some time after it has reported so many writes, so
 // that any step of a write may be its last; -1: it runs to its end.
 func writer(t *testing.T, dsn string, order, batches int, later time.Duration) {
 	t.Helper()

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// AcquireLease takes or renews a lease, which at most one holder has at a time, and reports whether the
-// holder has it until the given time. One that has run out by now is anybody's. Times are compared to the
-// millisecond, and those of different holders should come from clocks that agree within seconds.
+// AcquireLease acquires or renews a lease, which has at most one holder, and reports whether the holder has
+// it until the given time. An expired lease is free. Times have a resolution of a millisecond; the holders'
+// clocks should agree within seconds.
 func (s *Store) AcquireLease(ctx context.Context, name, holder string, now, until time.Time) (bool, error) {
 	var has bool
-	err := s.write(ctx, "taking a lease", func(tx *sql.Tx) error {
+	err := s.write(ctx, "acquiring a lease", func(tx *sql.Tx) error {
 		result, err := tx.ExecContext(ctx, `INSERT INTO leases (name, holder, until) VALUES ($1, $2, $3)
 			ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
 			WHERE leases.holder = excluded.holder OR leases.until <= $4`,
@@ -26,9 +26,9 @@ func (s *Store) AcquireLease(ctx context.Context, name, holder string, now, unti
 	return has, err
 }
 
-// ReleaseLease gives a lease back, where the holder has it.
+// ReleaseLease releases a lease, if the holder has it.
 func (s *Store) ReleaseLease(ctx context.Context, name, holder string) error {
-	return s.write(ctx, "giving a lease back", func(tx *sql.Tx) error {
+	return s.write(ctx, "releasing a lease", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM leases WHERE name = $1 AND holder = $2`, name, holder)
 		return err
 	})

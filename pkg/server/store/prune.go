@@ -8,9 +8,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
 )
 
-// Prune removes the jobs that finished, or were deleted, before a time, with all that belongs to them, and
-// returns their number. The accounting stays, but for that by job, and by user and queue. A job that the
-// cluster still has is not recorded again.
+// Prune deletes the jobs that finished or were deleted before a time, and returns their number. The
+// accounting keeps its sums, except those by job, and by user and queue. Jobs that still exist in the cluster
+// are not recorded again.
 func (s *Store) Prune(ctx context.Context, before time.Time) (int, error) {
 	removed := 0
 	for {
@@ -47,7 +47,7 @@ func (s *Store) Prune(ctx context.Context, before time.Time) (int, error) {
 func prune(ctx context.Context, tx *sql.Tx, k history.Key) error {
 	for _, text := range []string{
 		`DELETE FROM usage WHERE grain = 7 AND cluster = $1 AND uid = $2`,
-		`DELETE FROM jobs WHERE cluster = $1 AND uid = $2`, // and, by their foreign keys, what belongs to it
+		`DELETE FROM jobs WHERE cluster = $1 AND uid = $2`, // foreign keys delete the rest
 		`INSERT INTO pruned (cluster, uid) VALUES ($1, $2)`,
 	} {
 		if _, err := tx.ExecContext(ctx, text, k.Cluster, string(k.UID)); err != nil {

@@ -90,7 +90,7 @@ func testFilters(t *testing.T, b backend) {
 			return r.namespace == "team-2"
 		}},
 		"namespaces that have none": {
-			JobsQuery{Namespaces: []string{"nobody"}}, func(small) bool { return false }},
+			JobsQuery{Namespaces: []string{"empty"}}, func(small) bool { return false }},
 		"no namespace": {JobsQuery{Namespaces: []string{}}, func(small) bool { return false }},
 		"name":         {JobsQuery{Name: "job-3"}, func(r small) bool { return r.name == "job-3" }},
 		"user":         {JobsQuery{User: "user-1"}, func(r small) bool { return r.user == "user-1" }},
@@ -177,8 +177,8 @@ func testBadQueries(t *testing.T, b backend) {
 	if !errors.Is(err, ErrBadQuery) || !strings.Contains(err.Error(), "cluster") {
 		t.Errorf("no cluster: %v", err)
 	}
-	if _, err := s.JobNamed(t.Context(), "lab", "team-1", "nobody"); !errors.Is(err, ErrNotFound) {
-		t.Errorf("a name that nobody has: %v", err)
+	if _, err := s.JobNamed(t.Context(), "lab", "team-1", "unknown"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("an unknown name: %v", err)
 	}
 }
 
@@ -235,10 +235,9 @@ func testPrune(t *testing.T, b backend) {
 		}
 	}
 }
-
 func finishedAt(r small) time.Time { return r.created.Add(time.Duration(r.queued+r.ran) * time.Second) }
 
-// testGone: what is heard of a deletion before anything else is no job, and is not forgotten.
+// testGone: a deletion that is recorded before anything else is no job, and is kept.
 func testGone(t *testing.T, b backend) {
 	s := open(t, b.database(t))
 	job := small{uid: "a", namespace: "n1", name: "x", phase: v1alpha1.PhaseRunning, created: day(0)}

@@ -15,8 +15,8 @@ import (
 // jobsAtOnce is how many jobs one transaction writes. Other writers wait for it.
 const jobsAtOnce = 200
 
-// Record adds what records know to what is stored, each job in one transaction. It may be called again with
-// the same or older records, after an error too. Jobs that were pruned stay so.
+// Record merges records into the stored ones, each job in one transaction. Calling it again with the same or
+// older records changes nothing. Pruned jobs stay deleted.
 func (s *Store) Record(ctx context.Context, records []history.Record) error {
 	news := map[history.Key]history.Record{}
 	for _, r := range records {
@@ -62,7 +62,7 @@ func (s *Store) record(
 	return c.write(ctx, tx, s.dialect)
 }
 
-// unpruned leaves out the jobs that were pruned.
+// unpruned returns the jobs that were not pruned.
 func unpruned(ctx context.Context, tx *sql.Tx, keys []history.Key) ([]history.Key, error) {
 	pruned := map[string]bool{}
 	err := query(ctx, tx, func(rows *sql.Rows) error {
@@ -75,14 +75,14 @@ func unpruned(ctx context.Context, tx *sql.Tx, keys []history.Key) ([]history.Ke
 	return slices.DeleteFunc(slices.Clone(keys), func(k history.Key) bool { return pruned[string(k.UID)] }), err
 }
 
-// storedRecord is what is stored of a job; the zero one of a job that is not.
+// storedRecord is the stored record of a job; zero if there is none.
 type storedRecord struct {
 	record  history.Record
 	changed int64
 }
 
-// load reads what is stored of jobs of one cluster. Of samples it reads those of the attempts that the news
-// speak of: others do not change.
+// load reads the stored records of jobs of one cluster. It reads samples only of attempts in the news: others
+// do not change.
 func load(
 	ctx context.Context, db querier, keys []history.Key, news map[history.Key]history.Record,
 ) (map[history.Key]*storedRecord, error) {
@@ -144,7 +144,7 @@ func loadTable(
 	}, `SELECT cluster, uid, `+columns+` FROM `+t.name+where, args...)
 }
 
-// sampledIn are all attempts of which any news has samples.
+// sampledIn returns the attempts of which the news have samples.
 func sampledIn(news map[history.Key]history.Record) []any {
 	attempts := map[int32]bool{}
 	for _, r := range news {
@@ -159,7 +159,7 @@ func sampledIn(news map[history.Key]history.Record) []any {
 	return all
 }
 
-// changes are what a transaction writes.
+// changes of a transaction.
 type changes struct {
 	jobs    []row
 	inserts [][]row // by table of children, with cluster and uid
@@ -169,7 +169,7 @@ type changes struct {
 	closed  []history.Key
 }
 
-// add what differs between what is stored and what is known now.
+// add adds the differences between the stored and the merged record.
 func (c *changes) add(key history.Key, had *storedRecord, is *history.Record) {
 	if c.inserts == nil {
 		c.inserts, c.deletes = make([][]row, len(children)), make([][]row, len(children))
@@ -210,7 +210,7 @@ func (c *changes) add(key history.Key, had *storedRecord, is *history.Record) {
 }
 
 func (c *changes) write(ctx context.Context, tx *sql.Tx, d dialect) error {
-	// sent keeps its value where there is one.
+	// sent keeps its value if there is one.
 	jobs := append(slices.Clone(jobFields), "changed")
 	err := upsert(ctx, tx, d, "jobs", append(slices.Clone(jobs), "sent"), c.jobs, jobFields[:2], set(jobs[2:]))
 	if err != nil {
@@ -239,7 +239,7 @@ func (c *changes) write(ctx context.Context, tx *sql.Tx, d dialect) error {
 	return c.used.write(ctx, tx, d)
 }
 
-// remove rows by their keys. It is rare: a set has been thinned, or a gap has been closed.
+// remove deletes rows by their keys. It is rare: a set was thinned, or a gap was closed.
 func remove(ctx context.Context, tx *sql.Tx, t *table, keys []row) error {
 	if len(keys) == 0 {
 		return nil
@@ -257,7 +257,7 @@ func remove(ctx context.Context, tx *sql.Tx, t *table, keys []row) error {
 	return nil
 }
 
-// set is what an upsert does with a row that is there: it takes the new values.
+// set returns the assignments of an upsert: the new values.
 func set(columns []string) string {
 	assignments := make([]string, len(columns))
 	for i, c := range columns {
@@ -266,7 +266,7 @@ func set(columns []string) string {
 	return strings.Join(assignments, ", ")
 }
 
-// upsert inserts rows, many at a time. Rows of the same key are changed as update says.
+// upsert inserts rows in batches. Existing rows are changed as update specifies.
 func upsert(
 	ctx context.Context, tx *sql.Tx, d dialect, table string, columns []string, rows []row, key []string,
 	update string,

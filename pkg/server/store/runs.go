@@ -12,28 +12,28 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
 )
 
-// Run is what is known of a job's run at a tracking server such as MLflow.
+// Run is a job's run at a tracking server such as MLflow.
 type Run struct {
 	history.Key
-	// ExperimentID and RunID are the server's; empty where there is none yet.
+	// ExperimentID and RunID of the tracking server; empty before they exist.
 	ExperimentID, RunID string
-	// State is whatever its keeper must remember, as JSON; nil for nothing.
+	// State of the exporter, as JSON; nil for none.
 	State json.RawMessage
-	// Updated is when it was last set, in whole seconds; the keeper gives it.
+	// Updated is when the exporter last set the run, in whole seconds.
 	Updated time.Time
-	// Sent is the Changed of the job up to which the server has everything.
+	// Sent is the Changed of the job that has been sent completely.
 	Sent int64
 }
 
-// PendingRun is a job of which something was recorded that its run does not have.
+// PendingRun is a job whose run is not up to date.
 type PendingRun struct {
 	Run
-	// Changed counts what was recorded of the job. A keeper that has sent all of it sets the run's Sent to
-	// this; what is recorded meanwhile makes the run pending again.
+	// Changed counts the records of the job. An exporter sets the run's Sent to it after sending everything;
+	// later records make the run pending again.
 	Changed int64
 }
 
-// Run returns the run of a job. Error: ErrNotFound, also where the job is known and has no run.
+// Run returns the run of a job. Error: ErrNotFound, also if the job has no run.
 func (s *Store) Run(ctx context.Context, key history.Key) (Run, error) {
 	var run *Run
 	err := query(ctx, s.reads, func(rows *sql.Rows) error {
@@ -51,7 +51,7 @@ func (s *Store) Run(ctx context.Context, key history.Key) (Run, error) {
 	return *run, nil
 }
 
-// scanRun reads the columns of a run; more are those that follow.
+// scanRun reads the columns of a run, and then more.
 func scanRun(rows *sql.Rows, run *Run, more ...any) error {
 	var state string
 	var updated int64
@@ -68,9 +68,9 @@ func scanRun(rows *sql.Rows, run *Run, more ...any) error {
 	return nil
 }
 
-// SetRun keeps the run of a job, in place of what was kept. The first RunID stays, with its experiment: of
-// several keepers that have each made a run, all learn by Run which one counts. Sent never goes back. Error:
-// ErrNotFound where the job is not known.
+// SetRun replaces the run of a job, but keeps the first RunID and its experiment: if several exporters each
+// created a run, Run returns the one that counts. Sent never decreases. Error: ErrNotFound if the job is
+// unknown.
 func (s *Store) SetRun(ctx context.Context, run Run) error {
 	return s.write(ctx, "recording a run", func(tx *sql.Tx) error {
 		result, err := tx.ExecContext(ctx, `UPDATE jobs SET sent = CASE WHEN sent < $3 THEN $3 ELSE sent END
@@ -94,8 +94,8 @@ func (s *Store) SetRun(ctx context.Context, run Run) error {
 	})
 }
 
-// PendingRuns returns jobs of a cluster whose runs are not up to date, with those that have no run yet, by
-// UID, beginning behind one; "" begins with the first. It returns at most limit, from 1 to MaxPage.
+// PendingRuns returns the jobs of a cluster whose runs are missing or not up to date, by UID, after a given
+// one; "" begins with the first. It returns at most limit, from 1 to MaxPage.
 func (s *Store) PendingRuns(
 	ctx context.Context, cluster string, after types.UID, limit int,
 ) ([]PendingRun, error) {

@@ -9,27 +9,26 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
 )
 
-// MaxSamples is how many samples one answer has at most.
+// MaxSamples is the maximum number of samples of a response.
 const MaxSamples = 2000
 
-// SamplesQuery asks for samples of a job.
+// SamplesQuery requests samples of a job.
 type SamplesQuery struct {
-	// Attempt whose samples are wanted; 0: all.
+	// Attempt to return; 0: all.
 	Attempt int32
-	// After is the sample behind which the answer begins, as the last of the answer before; nil: from the
-	// first.
+	// After is the last sample of the previous response; nil: begin with the first.
 	After *SamplePosition
-	// Limit of the answer; at most and by default MaxSamples.
+	// Limit of the response; by default and at most MaxSamples.
 	Limit int
 }
 
-// SamplePosition is where a sample stands among those of its job.
+// SamplePosition is the position of a sample in its job.
 type SamplePosition struct {
 	Attempt int32
 	Step    int64
 }
 
-// Samples returns samples of a job, by attempt and step; none of a job that is not known.
+// Samples returns samples of a job, by attempt and step; none of an unknown job.
 func (s *Store) Samples(ctx context.Context, key history.Key, q SamplesQuery) ([]history.Sample, error) {
 	if q.Limit <= 0 || q.Limit > MaxSamples {
 		q.Limit = MaxSamples

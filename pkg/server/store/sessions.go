@@ -11,34 +11,34 @@ import (
 	"time"
 )
 
-// ErrNoSession: there is no such session, or it is over.
+// ErrNoSession: the session does not exist or has expired.
 var ErrNoSession = errors.New("no such session")
 
-// SessionID is the SHA-256 of what a browser has: whoever reads the database cannot act as anybody.
+// SessionID is the SHA-256 of the browser's secret: a reader of the database cannot use it.
 type SessionID [sha256.Size]byte
 
 func (id SessionID) text() string { return hex.EncodeToString(id[:]) }
 
-// Session of a browser that has logged in. Times are in whole seconds.
+// Session of a logged-in browser. Times are in whole seconds.
 type Session struct {
 	ID SessionID
-	// Owner is whose sessions are bounded together.
+	// Owner whose sessions are limited together.
 	Owner string
-	// Identity of the owner, as JSON of whoever keeps the session.
+	// Identity of the owner, as JSON.
 	Identity json.RawMessage
-	// Made is when the browser logged in, and Used when it was last seen, as far as UseSession was told.
+	// Made is the time of the login, and Used that of the last UseSession.
 	Made, Used time.Time
-	// Expires is when the session is over.
+	// Expires is when the session ends.
 	Expires time.Time
 }
 
-// prunedAtATime are the sessions that one transaction deletes.
+// prunedAtATime is the number of sessions that one transaction deletes.
 const prunedAtATime = 1000
 
-// MakeSession keeps a new session, which was used when it was made. Of its owner at most as many stay as keep
-// says: of the others those go that were unused for longest.
+// MakeSession stores a new session with its time of use. It deletes the least recently used sessions of the
+// owner beyond keep.
 func (s *Store) MakeSession(ctx context.Context, n Session, keep int) error {
-	return s.write(ctx, "keeping a session", func(tx *sql.Tx) error {
+	return s.write(ctx, "storing a session", func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, `DELETE FROM sessions WHERE owner = $1 AND expires <= $2`,
 			n.Owner, n.Made.Unix()); err != nil {
 			return err
@@ -55,7 +55,7 @@ func (s *Store) MakeSession(ctx context.Context, n Session, keep int) error {
 	})
 }
 
-// Session returns a session that is not over by now. Error: ErrNoSession.
+// Session returns a session that has not expired. Error: ErrNoSession.
 func (s *Store) Session(ctx context.Context, id SessionID, now time.Time) (Session, error) {
 	found := Session{ID: id}
 	var identity string
@@ -74,16 +74,16 @@ func (s *Store) Session(ctx context.Context, id SessionID, now time.Time) (Sessi
 	return found, nil
 }
 
-// UseSession says that a session was used at a time. It never goes back, and one that is gone stays so.
+// UseSession records the time of use. The time never decreases, and a deleted session stays deleted.
 func (s *Store) UseSession(ctx context.Context, id SessionID, used time.Time) error {
-	return s.write(ctx, "writing when a session was used", func(tx *sql.Tx) error {
+	return s.write(ctx, "recording the use of a session", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `UPDATE sessions SET used = $2 WHERE id = $1 AND used < $2`,
 			id.text(), used.Unix())
 		return err
 	})
 }
 
-// EndSession deletes a session, where it is still there.
+// EndSession deletes a session, if it exists.
 func (s *Store) EndSession(ctx context.Context, id SessionID) error {
 	return s.write(ctx, "ending a session", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM sessions WHERE id = $1`, id.text())
@@ -91,7 +91,7 @@ func (s *Store) EndSession(ctx context.Context, id SessionID) error {
 	})
 }
 
-// PruneSessions deletes the sessions that are over by now, and returns their number.
+// PruneSessions deletes the expired sessions, and returns their number.
 func (s *Store) PruneSessions(ctx context.Context, now time.Time) (int, error) {
 	for removed := 0; ; {
 		var n int64
@@ -110,7 +110,7 @@ func (s *Store) PruneSessions(ctx context.Context, now time.Time) (int, error) {
 	}
 }
 
-// CountSessions returns how many sessions are not over by now.
+// CountSessions returns the number of sessions that have not expired.
 func (s *Store) CountSessions(ctx context.Context, now time.Time) (int, error) {
 	var n int
 	err := s.reads.QueryRowContext(ctx, `SELECT COUNT(*) FROM sessions WHERE expires > $1`, now.Unix()).Scan(&n)

@@ -54,7 +54,7 @@ func testSessions(t *testing.T, b backend) {
 	must(t, s.EndSession(t.Context(), one.ID))
 }
 
-// testSessionsOfOne: of a user's sessions those stay that were used last; nobody else's go.
+// testSessionsOfOne: of a user's sessions the most recently used stay; other users' sessions stay too.
 func testSessionsOfOne(t *testing.T, b backend) {
 	s := open(t, b.database(t))
 	minute := func(n int) time.Time { return loginTime.Add(time.Duration(n) * time.Minute) }

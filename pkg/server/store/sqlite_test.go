@@ -179,16 +179,17 @@ func plan(t *testing.T, s *Store, text string, args []any) []string {
 func TestDSN(t *testing.T) {
 	dir := t.TempDir()
 	for name, c := range map[string]struct{ dsn, says string }{
-		"nothing":           {"", "must begin with sqlite:// or postgres://"},
-		"another database":  {"mysql://root:secret@db/x", "must begin with"},
-		"a relative path":   {"sqlite://history.db", "absolute path"},
-		"pragmas":           {"sqlite://" + dir + "/h.db?_pragma=secret", "nothing else"},
-		"no folder":         {"sqlite://" + dir + "/nowhere/secret/../h.db", "no such file or directory"},
-		"a bad character":   {"postgres://u:sec%ret@db/x", "percent-encoded"},
-		"a bad port":        {"postgres://u:secret@db:port/x", "percent-encoded"},
-		"a bad parameter":   {"postgres://u:secret@db/x?sslmode=secret", "libpq"},
-		"nobody is there":   {"postgres://u:secret@127.0.0.1:1/x?connect_timeout=5", "refused"},
-		"no file of a root": {"postgres://u:secret@db/x?sslmode=verify-ca&sslrootcert=/none", "files that exist"},
+		"nothing":          {"", "must begin with sqlite:// or postgres://"},
+		"another database": {"mysql://root:secret@db/x", "must begin with"},
+		"a relative path":  {"sqlite://history.db", "absolute path"},
+		"pragmas":          {"sqlite://" + dir + "/h.db?_pragma=secret", "and an absolute path"},
+		"no folder":        {"sqlite://" + dir + "/nowhere/secret/../h.db", "no such file or directory"},
+		"a bad character":  {"postgres://u:sec%ret@db/x", "percent-encoded"},
+		"a bad port":       {"postgres://u:secret@db:port/x", "percent-encoded"},
+		"a bad parameter":  {"postgres://u:secret@db/x?sslmode=secret", "libpq"},
+		"no server":        {"postgres://u:secret@127.0.0.1:1/x?connect_timeout=5", "refused"},
+		"no file of a root": {"postgres://u:secret@db/x?sslmode=verify-ca&sslrootcert=/none",
+			"files that exist"},
 	} {
 		_, err := Open(t.Context(), Options{DSN: c.dsn})
 		if err == nil || !strings.Contains(err.Error(), c.says) {
@@ -203,7 +204,7 @@ func TestDSN(t *testing.T) {
 	}
 }
 
-// TestFileIsPrivate: manifests are for nobody else on the machine.
+// TestFileIsPrivate: other users of the machine cannot read manifests.
 func TestFileIsPrivate(t *testing.T) {
 	dsn := sqliteFiles{}.database(t)
 	open(t, dsn)

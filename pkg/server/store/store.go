@@ -7,34 +7,33 @@ import (
 	"fmt"
 )
 
-// Errors that callers tell apart.
+// Errors that callers distinguish.
 var (
-	// ErrNotFound: no job of that key or name is known.
+	// ErrNotFound: no job with this key or name is in the history.
 	ErrNotFound = errors.New("no such job in the history")
-	// ErrBadCursor: a cursor is not one that this query returned before.
-	ErrBadCursor = errors.New("the cursor is not one of this list: ask for the first page, without a cursor")
-	// ErrBadQuery: a query asks for what cannot be answered. The error that wraps it says what to change.
+	// ErrBadCursor: the cursor was not returned for this query.
+	ErrBadCursor = errors.New("the cursor belongs to another list: request the first page, without a cursor")
+	// ErrBadQuery: the query is invalid. The wrapping error has the remedy.
 	ErrBadQuery = errors.New("bad query")
 )
 
 // Options of a Store.
 type Options struct {
-	// DSN is where the database is: sqlite:///var/lib/history.db, an absolute path in a folder that exists,
-	// or postgres://user:password@host:5432/database?sslmode=verify-full.
+	// DSN of the database: sqlite:///var/lib/history.db with an absolute path in an existing folder, or
+	// postgres://user:password@host:5432/database?sslmode=verify-full.
 	DSN string
-	// Connections that read at a time. Default: 8.
+	// Connections for concurrent reads. Default: 8.
 	Connections int
 }
 
-// Store is a database that is open. Its methods may be called at any time and from any goroutine.
+// Store is an open database. Its methods are safe for concurrent use.
 type Store struct {
 	dialect dialect
-	// reads and writes are the same with PostgreSQL. SQLite has one connection that writes.
+	// reads and writes are the same for PostgreSQL. SQLite has one connection that writes.
 	reads, writes *sql.DB
 }
 
-// Open opens a database, which it creates or brings to the current version where need be. The caller must
-// Close it.
+// Open opens a database, and creates or migrates it if necessary. The caller must Close it.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Connections <= 0 {
 		o.Connections = 8
@@ -53,7 +52,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Close ends all connections.
+// Close closes all connections.
 func (s *Store) Close() error {
 	err := s.writes.Close()
 	if s.reads != s.writes {
@@ -65,7 +64,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Ping reports whether the history can be read.
+// Ping returns an error if the history cannot be read.
 func (s *Store) Ping(ctx context.Context) error {
 	var n int64
 	if err := s.reads.QueryRowContext(ctx, `SELECT COUNT(*) FROM probe`).Scan(&n); err != nil {
@@ -74,7 +73,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Writable reports whether the history can be written: it writes something.
+// Writable returns an error if the history cannot be written.
 func (s *Store) Writable(ctx context.Context) error {
 	return s.write(ctx, "writing the history", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO probe (id, counter) VALUES (1, 1)
@@ -83,7 +82,7 @@ func (s *Store) Writable(ctx context.Context) error {
 	})
 }
 
-// write runs a transaction that writes, beside which no other does. doing is for its error.
+// write runs a write transaction, one at a time. The error begins with doing.
 func (s *Store) write(ctx context.Context, doing string, do func(*sql.Tx) error) (err error) {
 	defer func() {
 		if err != nil {
@@ -96,7 +95,7 @@ func (s *Store) write(ctx context.Context, doing string, do func(*sql.Tx) error)
 	}
 	defer func() {
 		if err != nil {
-			_ = tx.Rollback() // what went wrong is known already
+			_ = tx.Rollback() // the first error counts
 		}
 	}()
 	if s.dialect.lockWriters != "" {
@@ -110,7 +109,7 @@ func (s *Store) write(ctx context.Context, doing string, do func(*sql.Tx) error)
 	return tx.Commit()
 }
 
-// query reads rows, each by scan.
+// query calls scan for each row.
 func query(ctx context.Context, db querier, scan func(*sql.Rows) error, text string, args ...any) error {
 	rows, err := db.QueryContext(ctx, text, args...)
 	if err != nil {

@@ -136,7 +136,7 @@ func testAnyOrder(t *testing.T, b backend) {
 	usageIsTheSum(t, s)
 }
 
-// usageIsTheSum compares usage and the open spans with what they would be if they were made anew.
+// usageIsTheSum compares usage and the open spans with what they would be if they were computed again.
 func usageIsTheSum(t *testing.T, s *Store) {
 	t.Helper()
 	want, open := usages{}, 0

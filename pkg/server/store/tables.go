@@ -122,7 +122,7 @@ var children = []table{
 	samples,
 }
 
-// samples are many: only those of the attempts that a record speaks of are read and written with it.
+// samples: only those of attempts in the new record are read and written.
 var samples = table{
 	name: "samples", key: []string{"attempt", "step"}, columns: []string{"at", "percent", "epoch", "metrics"},
 	rows: func(r *history.Record) []row {
@@ -149,7 +149,7 @@ var samples = table{
 	},
 }
 
-// names of all columns but cluster and uid.
+// names returns all columns except cluster and uid.
 func (t *table) names() []string { return append(t.key[:len(t.key):len(t.key)], t.columns...) }
 
 func rowsOf[T any](entries []T, of func(T) row) []row {
@@ -186,7 +186,7 @@ func jsonOrNull[T any](v *T) any {
 	return mustJSON(v)
 }
 
-// mustJSON encodes values of types that have no value which JSON cannot say.
+// mustJSON encodes a value of a type that always encodes.
 func mustJSON(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -195,14 +195,14 @@ func mustJSON(v any) string {
 	return string(text)
 }
 
-// scanner reads the columns of one row in their order. Its methods are called in that order, since Go
-// evaluates the operands of a composite literal from left to right.
+// scanner reads the columns of one row in order. Composite literals can call its methods, because Go
+// evaluates their operands from left to right.
 type scanner struct {
 	values []any
 	err    error
 }
 
-// read a row of n columns.
+// read reads a row of n columns.
 func (s *scanner) read(rows *sql.Rows, n int) error {
 	values, to := make([]any, n), make([]any, n)
 	for i := range values {
@@ -225,7 +225,7 @@ func (s *scanner) null() *int64 {
 	}
 	n, ok := v.(int64)
 	if !ok && s.err == nil {
-		s.err = fmt.Errorf("reading the history: a number is stored as %T", v)
+		s.err = fmt.Errorf("reading the history: a number has the type %T", v)
 	}
 	return &n
 }
@@ -237,7 +237,7 @@ func (s *scanner) int() int64 {
 	return 0
 }
 
-// int32 reads what was an int32 when it was written.
+// int32 reads a value that was stored from an int32.
 func (s *scanner) int32() int32 { return int32(s.int()) }
 
 func (s *scanner) text() string {
@@ -273,7 +273,7 @@ func (s *scanner) json(into any) {
 	}
 }
 
-// jobColumns are what is read of a job, by scanJob. The manifest is text or empty.
+// jobColumns are the columns that scanJob reads. The manifest is a text, possibly empty.
 const jobColumns = "job, manifest, changed"
 
 // storedJob is a row of jobs.
@@ -297,7 +297,7 @@ func scanJob(rows *sql.Rows) (storedJob, error) {
 	return j, nil
 }
 
-// jobRow is the row of a job in the table jobs, in the order of jobFields, without changed.
+// jobRow returns the row of a job in the table jobs, in the order of jobFields, without changed.
 func jobRow(j history.Job) row {
 	manifest := string(j.Manifest)
 	j.Manifest = nil
@@ -316,7 +316,7 @@ var jobFields = []string{
 	"finished", "exists_still", "job", "manifest",
 }
 
-// finished is the first that is known of a job's end.
+// finished returns the first known end of a job.
 func finished(j *history.Job) *time.Time {
 	var first *time.Time
 	for _, t := range []*time.Time{j.Completed, j.Deleted, j.DeletedBefore} {
@@ -327,7 +327,7 @@ func finished(j *history.Job) *time.Time {
 	return first
 }
 
-// inList returns placeholders for n parameters after the first ones: "$3, $4".
+// inList returns n placeholders after the first ones: "$3, $4".
 func inList(after, n int) string {
 	var b strings.Builder
 	for i := range n {

@@ -12,7 +12,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
 )
 
-// grain is how finely rows of usage tell things apart. A report reads the coarsest that answers it.
+// grain is the resolution of rows of usage. A report reads the coarsest possible one.
 type grain int64
 
 const (
@@ -25,7 +25,7 @@ const (
 	byJobDay     grain = 7 // everything
 )
 
-// usageKey says what a row of usage is of. Start is in seconds since 1970.
+// usageKey is the key of a row of usage. Start is in seconds since 1970.
 type usageKey struct {
 	Cluster string
 	Grain   grain
@@ -34,7 +34,7 @@ type usageKey struct {
 	User, UID string
 }
 
-// counters are what is summed up, in the order of counterNames.
+// counters are the sums, in the order of counterNames.
 type counters [15]int64
 
 const (
@@ -66,10 +66,10 @@ var (
 	}
 )
 
-// usages are sums.
+// usages are sums by key.
 type usages map[usageKey]*counters
 
-// at is the counters of a key, which may be changed.
+// at returns the counters of a key, for changes.
 func (u usages) at(k usageKey) *counters {
 	if u[k] == nil {
 		u[k] = &counters{}
@@ -77,7 +77,7 @@ func (u usages) at(k usageKey) *counters {
 	return u[k]
 }
 
-// add others, or subtract them where sign is -1.
+// add adds others, or subtracts them if sign is -1.
 func (u usages) add(others usages, sign int64) {
 	for k, c := range others {
 		at := u.at(k)
@@ -87,11 +87,11 @@ func (u usages) add(others usages, sign int64) {
 	}
 }
 
-// usageOf is what a job has used, without what still goes on, in all grains.
+// usageOf returns the usage of a job without open spans, in all grains.
 func usageOf(r *history.Record) usages {
 	u := usages{}
 	if r.Job.ResourceVersion == "" {
-		return u // nothing but its deletion is known
+		return u // only its deletion is known
 	}
 	key := func(queue, kind string) usageKey {
 		return usageKey{
@@ -144,7 +144,7 @@ func usageOf(r *history.Record) usages {
 	return inAllGrains(u)
 }
 
-// spend counts a span, or a part of it, on the days on which it lies.
+// spend adds a span, or a part of it, to each of its days.
 func spend(u usages, k usageKey, s history.Span, from, to time.Time) {
 	for from.Before(to) {
 		day := dayOf(from)
@@ -198,7 +198,7 @@ func inAllGrains(u usages) usages {
 	return all
 }
 
-// write adds sums to those that are stored.
+// write adds sums to the stored ones.
 func (u usages) write(ctx context.Context, tx *sql.Tx, d dialect) error {
 	var rows []row
 	for _, k := range slices.SortedFunc(maps.Keys(u), compareUsageKeys) {
@@ -232,7 +232,7 @@ var openFields = []string{
 	"cluster", "uid", "attempt", "running", "since", "namespace", "queue", "gpu_kind", "user_name", "gpus",
 }
 
-// openSpans are the rows of what still goes on.
+// openSpans returns the rows of the open spans.
 func openSpans(r *history.Record) []row {
 	var rows []row
 	for _, s := range r.Spans() {

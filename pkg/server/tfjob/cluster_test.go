@@ -22,14 +22,13 @@ import (
 	"mlplatform.example.com/trainingjob-operator/test/api/apitest"
 )
 
-// impersonation acts as whoever calls.
+// impersonation acts as the caller.
 type impersonation struct {
 	config *rest.Config
 	admin  client.Client
 }
 
 func (impersonation) Names() []string { return []string{"default"} }
-
 func (i impersonation) As(_ string, caller identity.Identity) (client.WithWatch, *rest.Config, error) {
 	config := rest.CopyConfig(i.config)
 	config.Impersonate.UserName = caller.Name
@@ -99,7 +98,7 @@ func TestAPIServer(t *testing.T) {
 	t.Run("ids", c.ids)
 }
 
-// rights: nobody does more than kubectl would let them.
+// rights: no user can do more than with kubectl.
 func (c *cluster) rights(t *testing.T) {
 	body, _ := documented(t)
 	for _, user := range []string{"oidc:bob", "oidc:mallory"} {
@@ -119,9 +118,9 @@ func (c *cluster) rights(t *testing.T) {
 			}
 		}
 	}
-	// Whether there is such a job is told to nobody who may not get it.
+	// Users without the right to get a job cannot find out whether it exists.
 	c.past.err = nil
-	if code, _ := c.as("oidc:mallory", "GET", jobs+"/nobody", ""); code != http.StatusForbidden {
+	if code, _ := c.as("oidc:mallory", "GET", jobs+"/unknown", ""); code != http.StatusForbidden {
 		t.Errorf("mallory asks for a job that is not there: %d", code)
 	}
 	if code, text := c.as("oidc:bob", "PATCH", jobs+"/mnist", `{"count": 3}`); code != http.StatusForbidden {

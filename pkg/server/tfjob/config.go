@@ -23,7 +23,7 @@ type Config struct {
 	Maximums Maximums `json:"maximums"`
 }
 
-// Runtime is what a job runs in.
+// Runtime is the environment of a job.
 type Runtime struct {
 	// Name of the runtime, at most 253 characters. Case, spaces and underscores do not matter. Required.
 	Name string `json:"name"`
@@ -75,20 +75,19 @@ type Maximums struct {
 	// GPUs of one job, of all ranks together, from 0 (no maximum) to 10000000. Quotas of the scheduler also
 	// apply.
 	GPUs int64 `json:"gpus"`
-	// ListItems in one answer, from 1 to 5000. It is also the default limit.
+	// ListItems in one response, from 1 to 5000. It is also the default limit.
 	ListItems int `json:"listItems"`
 }
 
 // Default returns the configuration without runtimes and partitions.
 func Default() Config { return Config{Maximums: Maximums{Replicas: 1000, ListItems: 500}} }
 
-// runtimeKey normalizes the name of a runtime: TFJob-admin's document writes the same runtime with
-// underscores or with spaces.
+// runtimeKey normalizes the name of a runtime: TFJob-admin's documents write underscores or spaces.
 func runtimeKey(name string) string {
 	return strings.ToLower(strings.NewReplacer(" ", "", "_", "").Replace(name))
 }
 
-// runtime finds a runtime by its name.
+// runtime returns the runtime with a name.
 func (c Config) runtime(name string) (tfjobadmin.Runtime, bool) {
 	for _, r := range c.Runtimes {
 		if runtimeKey(r.Name) == runtimeKey(name) {
@@ -98,7 +97,7 @@ func (c Config) runtime(name string) (tfjobadmin.Runtime, bool) {
 	return tfjobadmin.Runtime{}, false
 }
 
-// runtimes are all of them.
+// runtimes returns all of them.
 func (c Config) runtimes() []tfjobadmin.Runtime {
 	all := make([]tfjobadmin.Runtime, len(c.Runtimes))
 	for i, r := range c.Runtimes {
@@ -107,7 +106,7 @@ func (c Config) runtimes() []tfjobadmin.Runtime {
 	return all
 }
 
-// pure fills in the defaults.
+// pure returns the runtime with defaults.
 func (r Runtime) pure() tfjobadmin.Runtime {
 	to := tfjobadmin.Runtime{
 		Name: r.Name, Framework: r.Framework, FrameworkVersion: r.FrameworkVersion, Image: r.Image,
@@ -122,7 +121,7 @@ func (r Runtime) pure() tfjobadmin.Runtime {
 	return to
 }
 
-// partition of a name: its own entry, else that of AnyPartition, else one without mounts.
+// partition returns the entry of a name, else that of AnyPartition, else one without mounts.
 func (c Config) partition(name string) Partition {
 	var found Partition
 	for _, p := range c.Partitions {
@@ -136,12 +135,12 @@ func (c Config) partition(name string) Partition {
 	return found
 }
 
-// setup is what the configuration says of jobs of a partition that run in a runtime.
+// setup returns the configuration for jobs of a partition in a runtime.
 func (c Config) setup(partition string, runtime tfjobadmin.Runtime) tfjobadmin.Setup {
 	p := c.partition(partition)
 	s := tfjobadmin.Setup{
 		Runtime: runtime, Queue: p.Queue,
-		Unmounted: "ask an admin to name a claim for partition " + partition +
+		Unmounted: "ask an admin to add a claim for partition " + partition +
 			" in the server's configuration (tfjob.partitions)",
 	}
 	for _, m := range p.Mounts {

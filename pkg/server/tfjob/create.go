@@ -10,17 +10,17 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/validation"
 )
 
-// fieldOwner of what the server writes.
+// fieldOwner of the server's writes.
 const fieldOwner = client.FieldOwner("trainingjob-server")
 
-// create makes a job of a document.
+// create creates a job from a document.
 func (h *Handler) create(k *call) (any, error) {
 	request, err := h.read(k)
 	if err != nil {
 		return nil, err
 	}
 	if request.ID != nil {
-		k.warn(request.At("metadata.id").String() + " is the server's own: it is left out")
+		k.warn(request.At("metadata.id").String() + " is read-only: the server ignores it")
 	}
 	job, problems := h.newJob(k, request)
 	if len(problems) > 0 {
@@ -32,16 +32,17 @@ func (h *Handler) create(k *call) (any, error) {
 	return h.describer.Describe(job), nil
 }
 
-// newJob makes the TrainingJob of a document.
+// newJob returns the TrainingJob of a document.
 func (h *Handler) newJob(k *call, request *tfjobadmin.Request) (*v1alpha1.TrainingJob, tfjobadmin.Problems) {
 	from := request.Apply(tfjobadmin.Spec{Partition: k.partition})
 	problems := h.allowed(k, request, from)
 	user := k.caller.Name
 	if request.User != nil && *request.User != user {
 		problems = append(problems, tfjobadmin.Problem{
-			Field:  request.At("metadata.uid").String(),
-			Detail: fmt.Sprintf("is %q, but you are %q: it is the user who creates the job", *request.User, user),
-			Remedy: "leave it out",
+			Field: request.At("metadata.uid").String(),
+			Detail: fmt.Sprintf("is %q, but you are %q: it must be the user who creates the job",
+				*request.User, user),
+			Remedy: "remove it",
 		})
 	}
 	runtime, unknown := h.runtimeNamed(request, from.Runtime)

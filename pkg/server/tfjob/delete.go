@@ -9,7 +9,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/tfjobadmin"
 )
 
-// delete deletes a job, as kubectl does without waiting. It needs no right but to delete.
+// delete deletes a job like kubectl without waiting. It needs only the right to delete.
 func (h *Handler) delete(k *call) (any, error) {
 	name, uid := tfjobadmin.ParseID(k.PathValue("id"))
 	options := []client.DeleteOption{client.PropagationPolicy(metav1.DeletePropagationBackground)}
@@ -19,7 +19,7 @@ func (h *Handler) delete(k *call) (any, error) {
 	job := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: k.partition, Name: name}}
 	err := k.client.Delete(k.Context(), job, options...)
 	switch {
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err) && uid != "": // the name is another job's by now
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err) && uid != "": // another job has the name now
 		return nil, k.missing()
 	case err != nil:
 		return nil, h.refused(k, err, noField)

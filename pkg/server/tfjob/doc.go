@@ -1,18 +1,16 @@
-// Package tfjob answers one question: how do clients of TFJob-admin talk to this cluster?
-//
-// It serves TFJob-admin's HTTP API over TrainingJobs. A partition is a namespace, and a runtime is an entry
-// of the configuration. What a document means is pkg/tfjobadmin's; here are the calls.
+// Package tfjob serves TFJob-admin's HTTP API over TrainingJobs. A partition is a namespace, and a runtime is
+// an entry of the configuration. Package pkg/tfjobadmin converts the documents.
 //
 //	request ─▶ Handler ─▶ tfjobadmin.Request ─▶ TrainingJob ─▶ the cluster, as the caller
 //	                                                 │
-//	                    a job that is gone ◀─ History ┘
+//	                      a deleted job ◀─ History ┘
 //
 // Invariants:
-//   - Every call to a cluster is made as the caller, so nobody sees or changes what kubectl would not let
-//     them. The history is asked only after the API server has said to the caller that the job is not there,
-//     which it says to nobody who may not get it.
-//   - What a running job takes is decided by the TrainingJob API, and refused in its words.
-//   - Every refusal is a problem.Problem with the field as the client spells it, and a remedy.
+//   - Every call acts as the caller in the cluster, so users have the same rights as with kubectl. The
+//     handler reads the history only after the API server has returned 404, which requires the right to get
+//     the job.
+//   - The TrainingJob API decides which changes a running job accepts, and its messages are returned.
+//   - Every rejection is a problem.Problem with the client's name of the field, and a remedy.
 //
 // docs/tfjob.md describes the dialect.
 package tfjob

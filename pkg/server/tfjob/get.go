@@ -17,7 +17,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/tfjobadmin"
 )
 
-// get answers with a job of the cluster, or of the history where the cluster has it no longer.
+// get returns a job of the cluster, or of the history if the cluster no longer has it.
 func (h *Handler) get(k *call) (any, error) {
 	job, err := h.find(k)
 	switch {
@@ -29,8 +29,8 @@ func (h *Handler) get(k *call) (any, error) {
 	return h.remembered(k)
 }
 
-// find returns the job that the path names; nil where the API server says to the caller that it is not there.
-// A job of the same name is another one.
+// find returns the job in the path; nil if the API server reports to the caller that it does not exist. A job
+// of the same name is another one.
 func (h *Handler) find(k *call) (*v1alpha1.TrainingJob, error) {
 	name, uid := tfjobadmin.ParseID(k.PathValue("id"))
 	job := &v1alpha1.TrainingJob{}
@@ -46,15 +46,14 @@ func (h *Handler) find(k *call) (*v1alpha1.TrainingJob, error) {
 	return job, nil
 }
 
-// missing is the Problem of a job that is not there.
+// missing returns the Problem of a job that does not exist.
 func (k *call) missing() *problem.Problem {
 	return problem.New(problem.NotFound,
 		fmt.Sprintf("partition %s has no job %q", k.partition, k.PathValue("id")),
 		"list the partition's jobs, and use the metadata.id of one").About("path.id")
 }
 
-// remembered answers with what the history has of a job. The API server has let the caller get it, had it
-// been there.
+// remembered returns a job of the history. The API server has allowed the caller to get it.
 func (h *Handler) remembered(k *call) (any, error) {
 	name, uid := tfjobadmin.ParseID(k.PathValue("id"))
 	var record history.Record
@@ -77,7 +76,7 @@ func (h *Handler) remembered(k *call) (any, error) {
 	return h.describeRecord(record)
 }
 
-// describeRecord says what is known of a job that is no longer there.
+// describeRecord returns the document of a deleted job.
 func (h *Handler) describeRecord(record history.Record) (any, error) {
 	known := record.Job
 	var manifest struct {
@@ -88,7 +87,7 @@ func (h *Handler) describeRecord(record history.Record) (any, error) {
 		if err := json.Unmarshal(known.Manifest, &manifest); err != nil {
 			return nil, problem.New(problem.Internal,
 				"what the history has of the job cannot be read",
-				"tell an admin").CausedBy(err)
+				"report this to an admin").CausedBy(err)
 		}
 	}
 	job := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{
@@ -105,7 +104,7 @@ func (h *Handler) describeRecord(record history.Record) (any, error) {
 	return doc, nil
 }
 
-// lastUpdate is the latest time that the history has of a job.
+// lastUpdate is the latest time in the record of a job.
 func lastUpdate(record history.Record) time.Time {
 	latest := record.Job.Created
 	for _, t := range []*time.Time{record.Job.Started, record.Job.Completed, record.Job.Deleted} {

@@ -23,32 +23,32 @@ import (
 type Access interface {
 	// Names of the clusters.
 	Names() []string
-	// As returns a client of which every call is made as the caller. It is asked for clusters of Names alone.
+	// As returns a client that acts as the caller. It is only called for clusters of Names.
 	As(cluster string, caller identity.Identity) (client.WithWatch, *rest.Config, error)
 }
 
-// History knows the jobs that the clusters no longer have.
+// History has the jobs that the clusters no longer have.
 type History interface {
 	Job(ctx context.Context, key history.Key) (history.Record, error)
-	// JobNamed is the youngest job of a name.
+	// JobNamed returns the newest job with a name.
 	JobNamed(ctx context.Context, cluster, namespace, name string) (history.Record, error)
-	// Ping reports whether it can be read.
+	// Ping returns an error if the history cannot be read.
 	Ping(ctx context.Context) error
 }
 
-// Options of a Handler. All are needed.
+// Options of a Handler. All are required.
 type Options struct {
 	Config  Config
 	Access  Access
 	History History
-	// NotFound is what the errors of History are for a job that it does not know.
+	// NotFound is the error of History for an unknown job.
 	NotFound error
-	// UserKeys are the annotations and labels that name a job's user, as in the server's configuration. New
-	// jobs get the first as an annotation; where there is none, v1alpha1.AnnotationUser.
+	// UserKeys are the annotations and labels with a job's user, as in the server's configuration. New jobs
+	// get the first as an annotation; by default v1alpha1.AnnotationUser.
 	UserKeys []string
 	// Version of the server.
 	Version string
-	// Fail writes an error as problem+json. It is a *problem.Problem, or what Access has answered.
+	// Fail writes an error as problem+json. It is a *problem.Problem, or an error of Access.
 	Fail func(w http.ResponseWriter, r *http.Request, err error)
 }
 
@@ -58,7 +58,7 @@ type Handler struct {
 	describer tfjobadmin.Describer
 }
 
-// New makes a Handler of a valid Config.
+// New returns a Handler of a valid Config.
 func New(o Options) *Handler {
 	if len(o.UserKeys) == 0 {
 		o.UserKeys = []string{v1alpha1.AnnotationUser}
@@ -66,7 +66,7 @@ func New(o Options) *Handler {
 	return &Handler{o, tfjobadmin.Describer{UserKeys: o.UserKeys, Runtimes: o.Config.runtimes()}}
 }
 
-// Paths of the dialect. Its document has v1alpha1 and v1alpha2, tfjobs and tfjob, and in the examples of
+// Paths of the dialect. Its documentation has v1alpha1 and v1alpha2, tfjobs and tfjob, and in the examples of
 // single jobs tfservings, which means tfjobs there.
 var (
 	versions    = []string{"v1alpha1", "v1alpha2"}
@@ -74,9 +74,8 @@ var (
 	singles     = []string{"tfjobs", "tfjob", "tfservings"}
 )
 
-// Register adds the dialect's routes to a mux. They expect the identity of the
-// caller in the request's context, except for
-// /api/version and /api/ping, which tell nothing of any job.
+// Register adds the dialect's routes to a mux. They require the identity of the caller in the request's
+// context, except /api/version and /api/ping, which reveal nothing of jobs.
 func (h *Handler) Register(mux *http.ServeMux) {
 	h.route(mux, "/api/version", map[string]http.HandlerFunc{http.MethodGet: h.version})
 	h.route(mux, "/api/ping", map[string]http.HandlerFunc{http.MethodGet: h.ping})
@@ -96,7 +95,8 @@ func (h *Handler) Register(mux *http.ServeMux) {
 	}
 }
 
-// route registers the methods of a path. Others are refused by a Problem instead of the mux's plain text.
+// route registers the methods of a path. It responds to others with a Problem instead of the mux's plain
+// text.
 func (h *Handler) route(mux *http.ServeMux, path string, methods map[string]http.HandlerFunc) {
 	var names []string
 	for method, handler := range methods {
@@ -108,7 +108,7 @@ func (h *Handler) route(mux *http.ServeMux, path string, methods map[string]http
 	mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", allowed)
 		h.Fail(w, r, problem.New(problem.MethodNotAllowed,
-			"the path does not take "+r.Method,
+			"the path does not support "+r.Method,
 			"use one of "+allowed))
 	})
 }
@@ -122,7 +122,7 @@ type call struct {
 	client             client.Client
 }
 
-// serve answers with the JSON of what a function returns.
+// serve responds with the JSON of a function's result.
 func (h *Handler) serve(answer func(*call) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		k := &call{Request: r, writer: w, cluster: r.PathValue("cid"), partition: r.PathValue("partition")}
@@ -134,11 +134,10 @@ func (h *Handler) serve(answer func(*call) (any, error)) http.HandlerFunc {
 		writeJSON(w, http.StatusOK, body)
 	}
 }
-
 func (h *Handler) answer(k *call, answer func(*call) (any, error)) (any, error) {
 	if names := h.Access.Names(); !slices.Contains(names, k.cluster) {
 		return nil, problem.New(problem.NotFound,
-			fmt.Sprintf("there is no cluster %q", k.cluster),
+			fmt.Sprintf("unknown cluster %q", k.cluster),
 			"use one of "+strings.Join(names, ", ")).About("path.cid")
 	}
 	if errs := validation.IsDNS1123Label(k.partition); len(errs) > 0 {
@@ -149,7 +148,7 @@ func (h *Handler) answer(k *call, answer func(*call) (any, error)) (any, error) 
 	caller, known := identity.FromContext(k.Context())
 	if !known {
 		return nil, problem.New(problem.Unauthenticated,
-			"nobody is calling",
+			"the request has no caller",
 			"send a token: Authorization: Bearer <token>").About("header.Authorization")
 	}
 	as, _, err := h.Access.As(k.cluster, caller)
@@ -165,10 +164,10 @@ func writeJSON(w http.ResponseWriter, status int, body any) {
 	w.WriteHeader(status)
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(body) // to a client that may be gone
+	_ = encoder.Encode(body) // the client can have disconnected
 }
 
-// version tells which server this is.
+// version returns the version of the server.
 func (h *Handler) version(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, struct {
 		Version     string   `json:"version"`
@@ -176,12 +175,12 @@ func (h *Handler) version(w http.ResponseWriter, _ *http.Request) {
 	}{h.Version, versions})
 }
 
-// ping reports whether the server can answer.
+// ping reports whether the server works.
 func (h *Handler) ping(w http.ResponseWriter, r *http.Request) {
-	status, said := http.StatusOK, map[string]string{"status": "ok", "history": "ok"}
+	status, body := http.StatusOK, map[string]string{"status": "ok", "history": "ok"}
 	if err := h.History.Ping(r.Context()); err != nil {
 		status = http.StatusServiceUnavailable
-		said = map[string]string{"status": "failing", "history": "unreadable"}
+		body = map[string]string{"status": "failing", "history": "unreadable"}
 	}
-	writeJSON(w, status, said)
+	writeJSON(w, status, body)
 }

@@ -85,7 +85,6 @@ func (p *past) find(match func(history.Job) bool) (history.Record, error) {
 func (p *past) Job(_ context.Context, key history.Key) (history.Record, error) {
 	return p.find(func(j history.Job) bool { return j.Key == key })
 }
-
 func (p *past) JobNamed(_ context.Context, cluster, namespace, name string) (history.Record, error) {
 	return p.find(func(j history.Job) bool {
 		return j.Cluster == cluster && j.Namespace == namespace && j.Name == name
@@ -99,7 +98,6 @@ type oneClient struct {
 }
 
 func (oneClient) Names() []string { return []string{"default", "other"} }
-
 func (a oneClient) As(string, identity.Identity) (client.WithWatch, *rest.Config, error) {
 	return a.client, nil, a.err
 }
@@ -164,7 +162,6 @@ func as(user string, r *http.Request) *http.Request {
 func send(handler http.Handler, method, path, body string) *httptest.ResponseRecorder {
 	return sendAs(eve, handler, method, path, body)
 }
-
 func sendAs(user string, handler http.Handler, method, path, body string) *httptest.ResponseRecorder {
 	request := as(user, httptest.NewRequest(method, path, strings.NewReader(body)))
 	if body != "" {
@@ -215,7 +212,7 @@ func golden(t *testing.T, path, got string) {
 
 const firstID = "mnist.00000001-0000-0000-0000-000000000000"
 
-// TestConversation plays the life of a job with a client, and compares what is said with
+// TestConversation plays the life of a job with a client, and compares the responses with
 // testdata/conversation.txt.
 func TestConversation(t *testing.T) {
 	body, config := documented(t)
@@ -258,7 +255,7 @@ func sentBack(t *testing.T, f *fixture) string {
 	return string(data)
 }
 
-// TestProblems plays requests that are refused, and compares what is said with testdata/problems.txt.
+// TestProblems plays requests that are refused, and compares the responses with testdata/problems.txt.
 func TestProblems(t *testing.T) {
 	body, config := documented(t)
 	config.Maximums = tfjob.Maximums{Replicas: 4, GPUs: 2, ListItems: 10}
@@ -294,7 +291,7 @@ func TestProblems(t *testing.T) {
 	reserved := job(`"count": 1, "environment": {"TF_CONFIG": "{}"}`)
 	say("the API's own rules", "POST", jobs, strings.Replace(reserved, `"b"`, `"4you"`, 1))
 	say("only servers", "POST", jobs, job(`"type": "ps"`))
-	say("no such job", "GET", jobs+"/nobody", "")
+	say("no such job", "GET", jobs+"/unknown", "")
 	say("another job of the name", "GET", jobs+"/mnist.99999999-0000-0000-0000-000000000000", "")
 	say("another name", "PATCH", jobs+"/mnist", `{"name": "c"}`)
 	say("another runtime", "PATCH", jobs+"/mnist", `{"runtime": "Caffe"}`)
@@ -347,7 +344,7 @@ func TestEveryPath(t *testing.T) {
 	}
 }
 
-// TestFailures of what stands behind the handler are said as such.
+// TestFailures: failures behind the handler are reported as such.
 func TestFailures(t *testing.T) {
 	_, config := documented(t)
 	f := newFixture(t, config)
@@ -364,16 +361,17 @@ func TestFailures(t *testing.T) {
 	want("a job of the history", jobs+"/gone", 503, "the history cannot be read", "fire")
 	f.access.err = mayNotAct{}
 	want("without a client", jobs, 418, "may not act", "")
-	nobody := httptest.NewRecorder()
-	if f.ServeHTTP(nobody, httptest.NewRequest("GET", jobs, nil)); nobody.Code != http.StatusUnauthorized {
-		t.Errorf("without a caller: %d %s", nobody.Code, nobody.Body)
+	anonymous := httptest.NewRecorder()
+	if f.ServeHTTP(anonymous, httptest.NewRequest("GET", jobs,
+		nil)); anonymous.Code != http.StatusUnauthorized {
+		t.Errorf("without a caller: %d %s", anonymous.Code, anonymous.Body)
 	}
 	f.access.err, f.access.client = nil, interceptor.NewClient(f.client, interceptor.Funcs{
 		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
 			return errors.New("no route")
 		},
 	})
-	want("an API server that is away", jobs, 502, "cluster default does not answer", "no route")
+	want("an API server that is away", jobs, 502, "cluster default does not respond", "no route")
 	f.access.client = interceptor.NewClient(f.client, interceptor.Funcs{
 		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
 			return fmt.Errorf("getting: %w", mayNotAct{})

@@ -37,7 +37,7 @@ func remembered(t *testing.T, f *fixture, change func(*history.Record)) history.
 	return r
 }
 
-// TestDeletedJobs compares what is said of jobs that are gone with testdata/deleted.txt.
+// TestDeletedJobs compares the documents of deleted jobs with testdata/deleted.txt.
 func TestDeletedJobs(t *testing.T) {
 	body, config := documented(t)
 	cases := []struct {

@@ -14,10 +14,10 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/tfjobadmin"
 )
 
-// chunk is how many jobs are asked of the API server at once.
+// chunk is how many jobs one request to the API server returns.
 const chunk = 500
 
-// list answers with the jobs of a partition: the youngest first, then by name.
+// list returns the jobs of a partition: the newest first, then by name.
 func (h *Handler) list(k *call) (any, error) {
 	start, limit, err := h.page(k)
 	if err != nil {
@@ -38,7 +38,7 @@ func (h *Handler) list(k *call) (any, error) {
 	}, nil
 }
 
-// all jobs of the partition that the caller may list. Of each only its document is kept.
+// all returns the documents of all jobs of the partition that the caller may list.
 func (h *Handler) all(k *call) ([]tfjobadmin.Document, error) {
 	items := []tfjobadmin.Document{}
 	limit, next := int64(chunk), ""
@@ -46,7 +46,7 @@ func (h *Handler) all(k *call) ([]tfjobadmin.Document, error) {
 		var jobs v1alpha1.TrainingJobList
 		err := k.client.List(k.Context(), &jobs, client.InNamespace(k.partition), client.Limit(limit),
 			client.Continue(next))
-		if apierrors.IsResourceExpired(err) && next != "" { // the chunks took too long: all at once
+		if apierrors.IsResourceExpired(err) && next != "" { // the chunks took too long: list all at once
 			items, limit, next = items[:0], 0, ""
 			continue
 		}
@@ -62,7 +62,7 @@ func (h *Handler) all(k *call) ([]tfjobadmin.Document, error) {
 	}
 }
 
-// page is which part of the list is asked for, by the parameters start and limit.
+// page returns the parameters start and limit.
 func (h *Handler) page(k *call) (start, limit int, err error) {
 	limit = h.Config.Maximums.ListItems
 	bounds := map[string]struct {
@@ -74,14 +74,14 @@ func (h *Handler) page(k *call) (start, limit int, err error) {
 		bound, known := bounds[name]
 		if !known {
 			return 0, 0, problem.New(problem.Invalid,
-				"the list does not have this parameter",
+				"unknown parameter",
 				"use start and limit").About("query." + name)
 		}
 		n, err := strconv.Atoi(values[0])
 		if err != nil || n < bound.least || n > bound.most || len(values) > 1 {
 			return 0, 0, problem.New(problem.Invalid,
-				fmt.Sprintf("%q is no number from %d to %d", values[0], bound.least, bound.most),
-				"give one such number").About("query." + name)
+				fmt.Sprintf("%q is not a number from %d to %d", values[0], bound.least, bound.most),
+				"set such a number").About("query." + name)
 		}
 		*bound.into = n
 	}

@@ -14,15 +14,15 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/tfjobadmin"
 )
 
-// patch changes what the document says, and nothing else. Which of it the job takes in its phase is for the
-// API server to say.
+// patch changes only the fields of the document. The API server decides which of them the job accepts in its
+// phase.
 func (h *Handler) patch(k *call) (any, error) {
 	request, err := h.read(k)
 	if err != nil {
 		return nil, err
 	}
 	var doc tfjobadmin.Document
-	// The operator writes the status all the time, so a conflict is no news.
+	// The operator writes the status often, so conflicts are normal.
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		job, err := h.find(k)
 		if err != nil {
@@ -53,14 +53,14 @@ func (h *Handler) patch(k *call) (any, error) {
 	return nil, h.refused(k, err, request.ChangeOf)
 }
 
-// changed returns a job as the request wants it.
+// changed returns the job with the changes of the request.
 func (h *Handler) changed(
 	k *call, request *tfjobadmin.Request, job *v1alpha1.TrainingJob,
 ) (*v1alpha1.TrainingJob, error) {
 	if !tfjobadmin.Made(job) {
 		return nil, problem.New(problem.Conflict,
-			"the job was not made in this dialect, which cannot say all of it",
-			"change it with kubectl, or by the API below /api/v1").About("path.id")
+			"the job was not created in this dialect, which cannot express all of it",
+			"change it with kubectl, or with the API below /api/v1").About("path.id")
 	}
 	doc := h.describer.Describe(job)
 	from := request.Apply(doc.Spec)
@@ -80,12 +80,12 @@ func (h *Handler) changed(
 	changed, err := tfjobadmin.Merge(job, was, is)
 	if err != nil {
 		return nil, problem.New(problem.Internal, "the job cannot be changed here",
-			"change it with kubectl, and tell an admin").CausedBy(err)
+			"change it with kubectl, and report this to an admin").CausedBy(err)
 	}
 	return changed, nil
 }
 
-// sameJob refuses a document that says which job it is, and means another one.
+// sameJob rejects a document that names another job.
 func sameJob(request *tfjobadmin.Request, is tfjobadmin.Metadata) tfjobadmin.Problems {
 	var problems tfjobadmin.Problems
 	for _, m := range []struct {
@@ -99,18 +99,18 @@ func sameJob(request *tfjobadmin.Request, is tfjobadmin.Metadata) tfjobadmin.Pro
 		if m.given != nil && *m.given != m.is {
 			problems = append(problems, tfjobadmin.Problem{
 				Field:  request.At(m.name).String(),
-				Detail: fmt.Sprintf("is %q, which cannot change from %q", *m.given, m.is),
-				Remedy: "leave it out, or create a new job",
+				Detail: fmt.Sprintf("is %q, and cannot change from %q", *m.given, m.is),
+				Remedy: "remove it, or create a new job",
 			})
 		}
 	}
 	return problems
 }
 
-// runtimesOf a job before and after a request. As long as the request names no other one, both are what is
-// configured now, so that an image that an admin has replaced since stays as it is in the job; where the
-// runtime is no longer configured, both are what the job tells of it. The second has no name if the request
-// names one that is not configured.
+// runtimesOf returns the runtimes of a job before and after a request. If the request names no other runtime,
+// both are the configured one, so the job keeps an image that an admin has replaced since; if that is no
+// longer configured, both are derived from the job. The second has no name if the request names an unknown
+// runtime.
 func (h *Handler) runtimesOf(
 	job *v1alpha1.TrainingJob, request *tfjobadmin.Request,
 ) (was, is tfjobadmin.Runtime) {
@@ -127,7 +127,7 @@ func (h *Handler) runtimesOf(
 	return own, own
 }
 
-// setupOf a job is what is configured for its partition, and the mounts that it has already.
+// setupOf returns the configuration of the job's partition with the mounts that the job already has.
 func (h *Handler) setupOf(
 	job *v1alpha1.TrainingJob, partition string, runtime tfjobadmin.Runtime,
 ) tfjobadmin.Setup {

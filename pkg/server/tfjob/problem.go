@@ -14,32 +14,32 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/tfjobadmin"
 )
 
-// invalid is the Problem of a document. There must be at least one.
+// invalid returns the Problem of a document with at least one error.
 func invalid(all tfjobadmin.Problems) *problem.Problem { return listed(problem.Invalid, all) }
 
 func listed(t problem.Type, all tfjobadmin.Problems) *problem.Problem {
-	said := make([]problem.Error, len(all))
+	errs := make([]problem.Error, len(all))
 	for i, p := range all {
-		said[i] = problem.Error(p)
+		errs[i] = problem.Error(p)
 	}
-	return problem.New(t, "", "").WithErrors(said)
+	return problem.New(t, "", "").WithErrors(errs)
 }
 
-// fieldOf finds the field of the request that a path of the TrainingJob is made from.
+// fieldOf returns the field of the request for a path of the TrainingJob.
 type fieldOf func(jobPath string) *field.Path
 
 // noField is for requests without a document.
 func noField(string) *field.Path { return nil }
 
-// answered is an error that knows how a request is to be answered: Access has found out by a call that it may
-// not act for the caller.
+// answered is an error with its own response: Access has found by a call that the server lacks the right to
+// act for the caller.
 type answered interface {
 	error
 	Status() int
 }
 
-// refused makes a Problem of what the API server has answered. What it says of a field is said of the one in
-// the request that the field is made from.
+// refused returns the Problem of an API server's error, with the fields of the request instead of those of
+// the job.
 func (h *Handler) refused(k *call, err error, at fieldOf) error {
 	var own answered
 	var api apierrors.APIStatus
@@ -49,8 +49,8 @@ func (h *Handler) refused(k *call, err error, at fieldOf) error {
 	case k.Context().Err() != nil:
 		return problem.Of(k.Context().Err())
 	case !errors.As(err, &api):
-		return problem.New(problem.BadGateway, fmt.Sprintf("cluster %s does not answer", k.cluster),
-			"send the request again, and tell an admin if that does not help").CausedBy(err)
+		return problem.New(problem.BadGateway, fmt.Sprintf("cluster %s does not respond", k.cluster),
+			"send the request again, and report it to an admin if it persists").CausedBy(err)
 	case apierrors.IsAlreadyExists(err):
 		return problem.Of(err).About(at("metadata.name").String())
 	}
@@ -65,16 +65,16 @@ func (h *Handler) refused(k *call, err error, at fieldOf) error {
 	return invalid(all)
 }
 
-// preamble is what the API server puts before the sentence of a rule or a policy: which policy, which kind of
-// error, and the value, which it leaves out where that is large.
+// preamble is what an API server puts before the message of a rule or a policy: the policy, the kind of
+// error, and the value unless it is large.
 var preamble = regexp.MustCompile(
 	`^ValidatingAdmissionPolicy '[^']*' with binding '[^']*' denied request: |` +
 		`^(Invalid value|Unsupported value|Duplicate value|Forbidden|Required value): ` +
 		`(("(\\.|[^"\\])*"|-?[0-9.]+|true|false|null|\{.*?\}|\[.*?\]): )?`)
 
-// problemOf says a cause in the API's own words. They say what is wrong and, behind a colon, what to do.
+// problemOf returns a cause in the API's own words, with the remedy after a colon.
 func problemOf(cause metav1.StatusCause, at fieldOf) tfjobadmin.Problem {
-	p := tfjobadmin.Problem{Remedy: "change the field as the detail says"}
+	p := tfjobadmin.Problem{Remedy: "correct the field as described"}
 	if path := at(cause.Field); path != nil {
 		p.Field = path.String()
 	}
@@ -85,7 +85,7 @@ func problemOf(cause metav1.StatusCause, at fieldOf) tfjobadmin.Problem {
 	return p
 }
 
-// problemsOf says what the project's own rules find wrong with a job.
+// problemsOf returns the errors of the project's own rules.
 func problemsOf(errs field.ErrorList, at fieldOf) tfjobadmin.Problems {
 	var all tfjobadmin.Problems
 	for _, err := range errs {

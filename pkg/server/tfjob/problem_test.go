@@ -11,7 +11,7 @@ import (
 
 // TestProblemOf: the sentences of rules and policies stand alone, and what they advise is the remedy.
 func TestProblemOf(t *testing.T) {
-	const general = "change the field as the detail says"
+	const general = "correct the field as described"
 	cases := map[string]struct{ message, detail, remedy string }{
 		"a rule without its value": {
 			"Invalid value: more than replicas cannot change while the job is Running: suspend the job first " +

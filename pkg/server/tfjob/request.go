@@ -14,13 +14,13 @@ import (
 // maxBytes of a document.
 const maxBytes = 1 << 20
 
-// read parses the document of a request. What it has from an answer, and only answers have, is left out with
-// a warning; what nobody knows is refused.
+// read parses the document of a request. It ignores read-only fields with a warning, and rejects unknown
+// fields.
 func (h *Handler) read(k *call) (*tfjobadmin.Request, error) {
 	kind, _, err := mime.ParseMediaType(k.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" && kind != "application/merge-patch+json" {
 		return nil, problem.New(problem.UnsupportedMediaType,
-			fmt.Sprintf("%q is not the type of a document", k.Header.Get("Content-Type")),
+			fmt.Sprintf("%q is not supported for a document", k.Header.Get("Content-Type")),
 			"send Content-Type: application/json").About("header.Content-Type")
 	}
 	data, err := io.ReadAll(http.MaxBytesReader(k.writer, k.Body, maxBytes))
@@ -33,31 +33,31 @@ func (h *Handler) read(k *call) (*tfjobadmin.Request, error) {
 	}
 	for _, at := range request.Unknown {
 		problems = append(problems, tfjobadmin.Problem{
-			Field: at.String(), Detail: "is no field of the dialect", Remedy: "leave it out",
+			Field: at.String(), Detail: "unknown field", Remedy: "remove it",
 		})
 	}
 	if len(problems) > 0 {
 		return nil, invalid(problems)
 	}
 	for _, at := range request.ReadOnly {
-		k.warn(at.String() + " is the server's own: it is left out")
+		k.warn(at.String() + " is read-only: the server ignores it")
 	}
 	return request, nil
 }
 
-// warn adds what Kubernetes' clients print, too.
+// warn adds a warning that Kubernetes' clients print, too.
 func (k *call) warn(text string) {
 	k.writer.Header().Add("Warning", `299 - "`+strings.ReplaceAll(text, `"`, `'`)+`"`)
 }
 
-// allowed checks a job against what is configured, before the cluster is asked.
+// allowed checks a job against the configuration, before the cluster does.
 func (h *Handler) allowed(k *call, request *tfjobadmin.Request, from tfjobadmin.Spec) tfjobadmin.Problems {
 	var problems tfjobadmin.Problems
 	if from.Partition != k.partition {
 		problems = append(problems, tfjobadmin.Problem{
 			Field:  request.At("spec.partition").String(),
-			Detail: fmt.Sprintf("is %q, but the path says %q", from.Partition, k.partition),
-			Remedy: "leave it out, or send the request to the path of that partition",
+			Detail: fmt.Sprintf("is %q, but the path has %q", from.Partition, k.partition),
+			Remedy: "remove it, or send the request to the path of that partition",
 		})
 	}
 	var ranks, gpus int64
@@ -72,16 +72,17 @@ func (h *Handler) allowed(k *call, request *tfjobadmin.Request, from tfjobadmin.
 	}{{"ranks", ranks, int64(most.Replicas)}, {"GPUs", gpus, most.GPUs}} {
 		if m.most > 0 && m.n > m.most {
 			problems = append(problems, tfjobadmin.Problem{
-				Field:  request.At("spec.replicas").String(),
-				Detail: fmt.Sprintf("the job asks for %d %s, more than the %d of the configuration", m.n, m.what, m.most),
-				Remedy: "ask for fewer, or ask an admin for more (tfjob.maximums)",
+				Field: request.At("spec.replicas").String(),
+				Detail: fmt.Sprintf("the job requests %d %s, more than the configured maximum of %d", m.n,
+					m.what, m.most),
+				Remedy: "request fewer, or ask an admin for more (tfjob.maximums)",
 			})
 		}
 	}
 	return problems
 }
 
-// runtimeNamed finds a runtime of the configuration.
+// runtimeNamed returns a runtime of the configuration.
 func (h *Handler) runtimeNamed(
 	request *tfjobadmin.Request, name string,
 ) (tfjobadmin.Runtime, tfjobadmin.Problems) {
@@ -102,7 +103,7 @@ func (h *Handler) runtimeNamed(
 	return tfjobadmin.Runtime{}, tfjobadmin.Problems{p}
 }
 
-// maxNames that a remedy lists.
+// maxNames in a remedy.
 const maxNames = 20
 
 func (h *Handler) runtimeNames() string {

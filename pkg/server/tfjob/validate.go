@@ -13,7 +13,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// Bounds of the configuration.
+// Limits of the configuration.
 const (
 	maxRuntimes, maxPartitions, maxMounts = 1000, 10000, 100
 	maxNameLength                         = 253
@@ -21,7 +21,7 @@ const (
 	maxGPUs                               = 10000000
 )
 
-// Validate returns what is wrong with a configuration. Its paths begin at the Config.
+// Validate returns the errors of a configuration, by field below path.
 func (c Config) Validate(path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	at := path.Child("runtimes")
@@ -47,7 +47,7 @@ var version = regexp.MustCompile(`^[0-9]{1,4}[.][0-9]{1,4}([.-][0-9A-Za-z]+)*$`)
 func (r Runtime) validate(at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if runtimeKey(r.Name) == "" {
-		errs = append(errs, field.Required(at.Child("name"), "documents name the runtime by it"))
+		errs = append(errs, field.Required(at.Child("name"), "set the name of the runtime in documents"))
 	} else if len(r.Name) > maxNameLength {
 		errs = append(errs, field.TooLong(at.Child("name"), r.Name, maxNameLength))
 	}
@@ -59,7 +59,7 @@ func (r Runtime) validate(at *field.Path) field.ErrorList {
 			"write the major and the minor number, such as 2.1 or 2.1.0-cu121, in at most 32 characters"))
 	}
 	if r.Image == "" {
-		errs = append(errs, field.Required(at.Child("image"), "the ranks run in it"))
+		errs = append(errs, field.Required(at.Child("image"), "set the image of the ranks"))
 	}
 	errs = append(errs, validateImage(r.Image, at.Child("image"))...)
 	errs = append(errs, validateImage(r.GPUImage, at.Child("gpuImage"))...)
@@ -68,7 +68,7 @@ func (r Runtime) validate(at *field.Path) field.ErrorList {
 	}
 	if g := r.GPUResource; g != "" && !framework.DefaultGPUs().Counts(g) {
 		errs = append(errs, field.Invalid(at.Child("gpuResource"), g,
-			"is not known as a GPU: name the resource of a whole GPU or of a slice, such as nvidia.com/gpu"))
+			"is not a known GPU: set the resource of a GPU or of a slice, such as nvidia.com/gpu"))
 	}
 	for i, dir := range r.ImageDirs {
 		errs = append(errs, validateDir(dir, at.Child("imageDirs").Index(i))...)
@@ -138,8 +138,9 @@ func (m Mount) validate(at *field.Path) field.ErrorList {
 	errs := validateDir(m.Path, at.Child("path"))
 	for _, dir := range operators {
 		if m.Path == dir || strings.HasPrefix(m.Path, dir+"/") {
-			errs = append(errs, field.Invalid(at.Child("path"), m.Path, "is the operator's or the system's: "+
-				"mount the claim elsewhere"))
+			errs = append(errs, field.Invalid(at.Child("path"), m.Path,
+				"belongs to the operator or the system: "+
+					"mount the claim elsewhere"))
 		}
 	}
 	for _, message := range validation.IsDNS1123Subdomain(m.Claim) {
@@ -153,7 +154,7 @@ func (m Mount) validate(at *field.Path) field.ErrorList {
 	return errs
 }
 
-// validateDir refuses what is not the one spelling of an absolute path that is no root.
+// validateDir accepts absolute paths in their shortest form, except /.
 func validateDir(dir string, at *field.Path) field.ErrorList {
 	if !path.IsAbs(dir) || path.Clean(dir) != dir || dir == "/" || strings.Contains(dir, ":") {
 		return field.ErrorList{field.Invalid(at, dir, "must be an absolute path other than /, without .., ':' "+

@@ -21,26 +21,25 @@ const (
 	eventEnd     = "end"
 )
 
-// Bounds of one event.
+// Limits of one event.
 const (
 	batchLines = 200
 	batchBytes = 64 << 10
 )
 
-// ParamAfter is the parameter of a stream's URL that has the position to go on from; the header Last-Event-ID
-// counts before it.
+// ParamAfter is the URL parameter with the position to continue from; the header Last-Event-ID takes
+// precedence.
 const ParamAfter = "after"
 
-// ParamUID is the parameter that has the UID of the job: no other that takes its name is followed.
+// ParamUID is the parameter with the UID of the job: another job with its name is not followed.
 const ParamUID = "uid"
 
 // Streams of logs.
 type Streams struct {
 	Clock clock.WithTicker
-	// Heartbeat is how often something is sent while nothing is written, so that a reader that is gone is
-	// noticed.
+	// Heartbeat is how often a comment is sent while the log is silent, to detect disconnected readers.
 	Heartbeat time.Duration
-	// WriteTimeout ends the stream of a reader that takes nothing.
+	// WriteTimeout ends the stream of a reader that does not read.
 	WriteTimeout time.Duration
 }
 
@@ -50,9 +49,9 @@ type batch struct {
 	err   error
 }
 
-// Serve what a rank writes, from the position that the request has on, else from the last lines that o asks
-// for, until the log ends, the request's context does, or the reader is gone. An error is returned where
-// nothing has been sent: it is the caller's to answer.
+// Serve streams the log of a rank, from the position in the request, else from the last lines that o selects,
+// until the log or the request's context ends, or the reader disconnects. It returns an error only if nothing
+// has been sent: the caller responds with it.
 func (s *Streams) Serve(
 	w http.ResponseWriter, r *http.Request, from Opener, rank spec.RankRef, o Options,
 ) error {
@@ -65,13 +64,13 @@ func (s *Streams) Serve(
 		o.TailLines = -1
 	}
 	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel() // ends the reading below, too
+	defer cancel() // ends the reader below, too
 	log, err := from.Open(ctx, rank, o)
 	if err != nil {
 		return err
 	}
 	start = start.in(log.Pod)
-	batches := make(chan batch) // nothing is read ahead: what the reader does not take waits in the cluster
+	batches := make(chan batch) // unbuffered: what the reader does not take waits in the cluster
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -84,13 +83,13 @@ func (s *Streams) Serve(
 			}
 		})
 	}()
-	// Reads of the log may not end with the context, but do when it is closed.
+	// Reads of the log can outlive the context, but end when it is closed.
 	defer func() { _ = log.Close(); cancel(); <-done }()
 	s.send(ctx, events.Begin(w, events.MediaType, s.WriteTimeout), start, batches)
 	return nil
 }
 
-// positionIn a request: that of the last event that its browser had.
+// positionIn a request: that of the last event that its browser received.
 func positionIn(r *http.Request) string {
 	if after := r.Header.Get("Last-Event-ID"); after != "" {
 		return after
@@ -98,7 +97,7 @@ func positionIn(r *http.Request) string {
 	return r.URL.Query().Get(ParamAfter)
 }
 
-// send batches until there are no more, or nobody takes them.
+// send batches until there are no more, or the reader disconnects.
 func (s *Streams) send(ctx context.Context, to *events.Writer, at Position, batches <-chan batch) {
 	beat := s.Clock.NewTicker(s.Heartbeat)
 	defer beat.Stop()
@@ -133,8 +132,8 @@ func (s *Streams) send(ctx context.Context, to *events.Writer, at Position, batc
 	}
 }
 
-// readBatches of a log behind a position: those lines together that need not be waited for. The last batch
-// has the error. It ends early where nobody takes them.
+// readBatches reads a log after a position, and groups the lines that are available. The last batch has the
+// error. It ends early if take returns false.
 func readBatches(log io.Reader, start Position, take func(batch) bool) {
 	skip := since{start: start}
 	r := newReader(log)

@@ -211,7 +211,7 @@ func TestStreamTellsProblems(t *testing.T) {
 		}
 		names = append(names, e.Name)
 		if e.Name == "problem" && (strings.Contains(e.Data, "secret") || !strings.Contains(e.Data, `"title"`)) {
-			t.Errorf("it is told %s", e.Data)
+			t.Errorf("the browser gets %s", e.Data)
 		}
 	}
 	if diff := cmp.Diff([]string{"", "lines", "problem"}, names); diff != "" {

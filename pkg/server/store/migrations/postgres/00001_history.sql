@@ -129,7 +129,7 @@ CREATE TABLE runs (
 	uid           TEXT COLLATE "C" NOT NULL,
 	experiment_id TEXT COLLATE "C" NOT NULL,
 	run_id        TEXT COLLATE "C" NOT NULL,
-	state         TEXT COLLATE "C" NOT NULL, -- JSON of whoever keeps it; empty for none
+	state         TEXT COLLATE "C" NOT NULL, -- JSON of the exporter; empty for none
 	updated       BIGINT  NOT NULL,
 	PRIMARY KEY (cluster, uid),
 	FOREIGN KEY (cluster, uid) REFERENCES jobs (cluster, uid) ON DELETE CASCADE

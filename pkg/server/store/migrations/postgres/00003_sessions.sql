@@ -4,7 +4,7 @@
 CREATE TABLE sessions (
 	id       TEXT COLLATE "C" NOT NULL PRIMARY KEY, -- SHA-256 of what the browser has
 	owner    TEXT COLLATE "C" NOT NULL,
-	identity TEXT COLLATE "C" NOT NULL,             -- JSON of whoever keeps it
+	identity TEXT COLLATE "C" NOT NULL,             -- JSON of package session
 	made     BIGINT NOT NULL,
 	used     BIGINT NOT NULL,                       -- at the latest; it is written from time to time
 	expires  BIGINT NOT NULL

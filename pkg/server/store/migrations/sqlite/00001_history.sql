@@ -129,7 +129,7 @@ CREATE TABLE runs (
 	uid           TEXT    NOT NULL,
 	experiment_id TEXT    NOT NULL,
 	run_id        TEXT    NOT NULL,
-	state         TEXT    NOT NULL, -- JSON of whoever keeps it; empty for none
+	state         TEXT    NOT NULL, -- JSON of the exporter; empty for none
 	updated       INTEGER NOT NULL,
 	PRIMARY KEY (cluster, uid),
 	FOREIGN KEY (cluster, uid) REFERENCES jobs (cluster, uid) ON DELETE CASCADE

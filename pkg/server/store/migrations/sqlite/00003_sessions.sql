@@ -4,7 +4,7 @@
 CREATE TABLE sessions (
 	id       TEXT    NOT NULL PRIMARY KEY, -- SHA-256 of what the browser has
 	owner    TEXT    NOT NULL,
-	identity TEXT    NOT NULL,             -- JSON of whoever keeps it
+	identity TEXT    NOT NULL,             -- JSON of package session
 	made     INTEGER NOT NULL,
 	used     INTEGER NOT NULL,             -- at the latest; it is written from time to time
 	expires  INTEGER NOT NULL
