@@ -243,6 +243,9 @@ var rules = map[string]rule{
 		},
 	},
 	"pkg/server/store": {reason: "the history in a database", ours: []string{api, history}},
+	"pkg/agent": {
+		reason: "the agent, a small binary", ours: []string{checkpoint, "pkg/reportclient"}, never: notSmall,
+	},
 	"pkg/reportclient": {reason: "part of a small binary", ours: []string{checkpoint}, never: notSmall},
 	"pkg/reportserver": {
 		reason: "takes reports; knows no scheduler and no controller",
@@ -332,7 +335,7 @@ var rules = map[string]rule{
 		ours:   []string{api, convert, "pkg/explain", "pkg/timeline", "pkg/queuereader", "pkg/queues"},
 	},
 
-	"cmd/agent": {reason: "a small binary", ours: []string{checkpoint, "pkg/reportclient"}, never: notSmall},
+	"cmd/agent": {reason: "a small binary", ours: []string{"pkg/agent"}, never: notSmall},
 	"cmd/crd-postprocess": {
 		reason: "a generator: it knows YAML and what ranks are given", ours: []string{frameworks, spec},
 	},

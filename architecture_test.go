@@ -59,7 +59,7 @@ func TestRulesForbid(t *testing.T) {
 		"sigs.k8s.io/scheduler-plugins/pkg/apis":        "scheduler/coscheduling",
 		"sigs.k8s.io/kueue/pkg/controller/jobframework": "scheduler/kueue",
 		"k8s.io/client-go/rest":                         seam,
-		"k8s.io/api/core/v1":                            "cmd/agent",
+		"k8s.io/api/core/v1":                            "pkg/agent",
 	} {
 		if rules[in].forbids(imp) == "" {
 			t.Errorf("%s may import %s", in, imp)

@@ -1,6 +1,6 @@
 // Package reportclient answers one question: how, and when, does rank 0 report to the operator?
 //
-// Client posts one report, and Reporter decides when the next one is due. cmd/agent uses them in real
+// Client posts one report, and Reporter decides when the next one is due. pkg/agent uses them in real
 // pods, and lab/simtrainer in simulated ones.
 package reportclient
 

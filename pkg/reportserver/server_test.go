@@ -55,7 +55,7 @@ func (e *environment) served() (address string, stop func() error) {
 	return l.Addr().String(), stop
 }
 
-// agent is a client with the CA that its pod was given, as in cmd/agent. Each of its reports opens a
+// agent is a client with the CA that its pod was given, as in pkg/agent. Each of its reports opens a
 // connection.
 func agent(address string, ca []byte, config *tls.Config) *http.Client {
 	config.RootCAs = x509.NewCertPool()
@@ -252,7 +252,7 @@ func TestAddressThatIsTaken(t *testing.T) {
 
 // TestTimeouts cut off slow handshakes, headers and bodies, but not the wait for a write.
 func TestTimeouts(t *testing.T) {
-	const agentsPatience = 10 * time.Second // cmd/agent: postTimeout
+	const agentsPatience = 10 * time.Second // pkg/agent: postTimeout
 	e := newEnvironment(t)
 	s := e.server.httpServer(t.Context(), nil)
 	switch {

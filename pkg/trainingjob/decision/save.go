@@ -14,7 +14,7 @@ import (
 )
 
 // Heartbeat is how often an agent reports, and so the longest time that a command takes to reach it
-// (cmd/agent).
+// (pkg/agent).
 const Heartbeat = 10 * time.Second
 
 // requestSave asks for a checkpoint before the ranks are ended, where the end can wait: it costs the time of

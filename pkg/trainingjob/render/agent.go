@@ -12,7 +12,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// Agent is what the operator's configuration says of the program that runs beside the trainer (cmd/agent).
+// Agent is what the operator's configuration says of the program that runs beside the trainer (pkg/agent).
 type Agent struct {
 	// Image whose entrypoint is the agent; empty: no job with checkpoints can start.
 	Image string
@@ -41,7 +41,7 @@ const (
 
 // agentGraceSeconds is how much longer than the trainer's the pod's grace must be: the agent scans the volume
 // once more, reports once more, and writes its termination message (at most about 7 s together, see
-// cmd/agent).
+// pkg/agent).
 const agentGraceSeconds = 10
 
 // tokenSeconds is the validity of a report's token, which the kubelet renews. The API server's minimum is

@@ -98,7 +98,7 @@ func Resolver(job *v1alpha1.TrainingJob, agent Agent) (*corev1.Pod, error) {
 const resolverSeconds int64 = 900
 
 // resolverResources are given in full, for namespaces whose quota demands requests and limits. The process
-// that reads the volume may take 160 MiB before it is ended (see cmd/agent), and the agent must outlive that.
+// that reads the volume may take 160 MiB before it is ended (see pkg/agent), and the agent must outlive that.
 func resolverResources() corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{

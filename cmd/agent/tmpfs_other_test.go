@@ -1,9 +1,0 @@
-//go:build !linux
-
-package main
-
-import "errors"
-
-func mountTmpfs(string) error { return errors.New("not on this system") }
-
-func unmount(string) {}

@@ -1,0 +1,158 @@
+package agent
+
+import (
+	"crypto/rand"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
+)
+
+// state is what the agent knows of the trainer. The observer writes it; the reports and the termination
+// message are made from it.
+type state struct {
+	// start identifies this start of the trainer, where it may start again inside its attempt; else empty.
+	start string
+
+	mu     sync.Mutex
+	status *checkpoint.Status
+	// firstStep that the trainer reported after it had started to train.
+	firstStep  *int64
+	commit     *checkpoint.Save
+	layout     checkpoint.Layout
+	passedOver []checkpoint.Passed
+	// confirmed is the newest commit that the operator acknowledged while this attempt was the job's.
+	confirmed *checkpoint.Save
+	// deliveredID of the last command that was handed to the trainer.
+	deliveredID string
+	// retain is how many checkpoints the operator's last answer leaves on the volume, 0 for all; nil: no answer
+	// has said so.
+	retain   *int
+	problems map[string]string
+	// news is signalled when something must be reported at once: a commit, another phase.
+	news chan struct{}
+}
+
+func newState() *state {
+	return &state{problems: map[string]string{}, news: make(chan struct{}, 1)}
+}
+
+// newStart returns an identifier that no other start has.
+func newStart() string { return strings.ToLower(rand.Text()) }
+
+func (s *state) signalNews() {
+	select {
+	case s.news <- struct{}{}:
+	default: // a signal is pending
+	}
+}
+
+// setProblem sets the problem with a subject, or clears it with an empty text. It reports whether the
+// problem is new.
+func (s *state) setProblem(subject, text string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.problems[subject] == text {
+		return false
+	}
+	if text == "" {
+		delete(s.problems, subject)
+	} else {
+		s.problems[subject] = text
+	}
+	return text != ""
+}
+
+// problemText needs mu held.
+func (s *state) problemText() string {
+	var all []string
+	for _, subject := range slices.Sorted(maps.Keys(s.problems)) {
+		all = append(all, subject+": "+s.problems[subject])
+	}
+	return checkpoint.Printable(strings.Join(all, "; "), 512)
+}
+
+// confirm remembers the commit of a report that was answered, if the answer is for the job's attempt.
+func (s *state) confirm(r checkpoint.Report, a *checkpoint.Answer) {
+	save := r.Checkpoint
+	if a.Attempt != r.Attempt || save == nil || save.State != checkpoint.SaveCommitted {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.confirmed == nil || s.confirmed.Step < save.Step {
+		s.confirmed = save
+	}
+}
+
+// setRetain takes over how many checkpoints are left on the volume.
+func (s *state) setRetain(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.retain = &n
+}
+
+// retainLast is how many checkpoints are left on the volume, 0 for all: the operator's number, else the one
+// at the start.
+func (s *state) retainLast(atStart int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.retain != nil {
+		return *s.retain
+	}
+	return atStart
+}
+
+// commits are the newest commit, by its URI, and the step of the newest one that is confirmed.
+type commits struct {
+	uri         string
+	isConfirmed bool
+	confirmed   int64
+	// keepLast is how many are left of them.
+	keepLast int
+	// settled counts the saves that have settled.
+	settled int
+}
+
+func (c commits) confirmedStep() *int64 {
+	if !c.isConfirmed {
+		return nil
+	}
+	return &c.confirmed
+}
+
+func (s *state) commits() commits {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var c commits
+	if s.commit != nil {
+		c.uri = s.commit.URI
+	}
+	if s.confirmed != nil {
+		c.isConfirmed, c.confirmed = true, s.confirmed.Step
+	}
+	return c
+}
+
+// report returns the report to send now.
+func (s *state) report(attempt int32) checkpoint.Report {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := checkpoint.Report{
+		Attempt: attempt, Start: s.start, Phase: checkpoint.PhaseStarting, FirstStep: s.firstStep,
+		Checkpoint:  s.commit,
+		Layout:      s.layout,
+		DeliveredID: s.deliveredID, PassedOver: s.passedOver, Problem: s.problemText(),
+	}
+	if st := s.status; st != nil {
+		r.Phase, r.Step, r.TotalSteps = st.Phase, st.Step, st.TotalSteps
+		r.Epoch, r.TotalEpochs = st.Epoch, st.TotalEpochs
+		r.StepSeconds, r.Metrics, r.CommandID = st.StepSeconds, st.Metrics, st.CommandID
+		if r.Phase == "" {
+			r.Phase = checkpoint.PhaseTraining
+		}
+	}
+	return r
+}
