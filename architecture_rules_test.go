@@ -20,6 +20,8 @@ const (
 	tfjobadmin  = "pkg/tfjobadmin"
 	history     = "pkg/history"
 	contention  = "pkg/contention"
+	controller  = "pkg/controller"
+	memory      = controller + "/memory"
 	board       = "pkg/server/board"
 	fragment    = board + "/fragment"
 	palette     = board + "/palette"
@@ -192,13 +194,17 @@ var rules = map[string]rule{
 			api, seam, frameworks, "pkg/panics", "pkg/preemption", spec, render, observation,
 		}, never: notCore,
 	},
-	"pkg/controller": {
+	controller: {
 		reason: "the shell knows no dialect",
 		ours: []string{
 			api, seam, "pkg/clusterstate", "pkg/metric", core, spec, render, observation, decision, contention,
-			"pkg/panics", "pkg/preemption", "pkg/turn",
+			"pkg/panics", "pkg/preemption", "pkg/turn", memory,
 		},
 	},
+	memory: {
+		reason: "what one reconcile leaves to the next", ours: []string{api, seam, core, observation, render},
+	},
+	controller + "/internal/jobtest": {reason: "a job for the controller's tests", ours: []string{api}},
 	"pkg/server/recorder": {
 		reason: "follows jobs and gives their records to a store; knows no database and no request",
 		ours:   []string{api, seam, frameworks, "pkg/history", "pkg/metric", render},

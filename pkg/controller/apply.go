@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
@@ -14,7 +15,7 @@ import (
 
 // apply carries out a plan without a transition: group, Service, deletes, creates. Deletes do not wait for a
 // group that is rejected; creates do, for a scheduler must know a gang before its pods.
-func (w *writer) apply(ctx context.Context, s *observed, plan trainingjob.Plan) error {
+func (w *writer) apply(ctx context.Context, s *memory.Observed, plan trainingjob.Plan) error {
 	if plan.DeleteJob {
 		return w.deleteJob(ctx, s.Job)
 	}
@@ -38,58 +39,71 @@ func (w *writer) apply(ctx context.Context, s *observed, plan trainingjob.Plan) 
 	woken := w.wakeScheduler(ctx, s, plan.WakeScheduler)
 	// Before the status is written: quota that others wait for is handed back whatever becomes of our own
 	// bookkeeping.
-	err := errors.Join(withoutWaiting(ready), deleted, created, woken, w.syncStatus(ctx, s, plan.GangStatus))
-	var rejected *rejection
+	err := errors.Join(memory.WithoutWaiting(ready), deleted, created, woken,
+		w.syncStatus(ctx, s, plan.GangStatus))
+	var rejected *memory.Rejection
 	switch {
 	case errors.As(err, &rejected):
 		w.backOff(s.Job, rejected)
 	case err == nil && ready == nil && hasRetried(s, plan):
-		w.states.setBackoff(s.Job.UID, nil)
+		w.states.SetBackoff(s.Job.UID, nil)
 	}
 	return err
 }
 
 // takesAway reports whether the plan deletes pods, or the group or the names that exist.
-func takesAway(s *observed, plan trainingjob.Plan) bool {
+func takesAway(s *memory.Observed, plan trainingjob.Plan) bool {
 	switch plan.Group {
 	case decision.Remove:
-		return len(plan.Delete)+len(s.groups) > 0
+		return len(plan.Delete)+len(s.Groups) > 0
 	case decision.Finish:
 		return len(plan.Delete)+len(unkeptGroups(s)) > 0
 	}
-	return len(plan.Delete) > 0 || plan.Names == decision.Remove && len(s.slices) > 0
+	return len(plan.Delete) > 0 || plan.Names == decision.Remove && len(s.Slices) > 0
 }
 
 // applyGroup makes the scheduler's objects as the plan says.
-func (w *writer) applyGroup(ctx context.Context, s *observed, action decision.GroupAction) error {
+func (w *writer) applyGroup(ctx context.Context, s *memory.Observed, action decision.GroupAction) error {
 	switch action {
 	case decision.Apply:
-		if s.backingOff() {
-			return errWaiting
+		if s.IsBackingOff() {
+			return memory.ErrWaiting
 		}
 		switch {
 		case !s.Gang.Computed:
-			return errWaiting // what was not computed is never applied: it would delete what is there
+			return memory.ErrWaiting // what was not computed is never applied: it would delete what is there
 		case s.Gang.WantedErr != nil:
-			return unsupportedGang(s.Gang.WantedErr)
+			return memory.UnsupportedGang(s.Gang.WantedErr)
 		}
-		groups, ok := s.applicable()
+		groups, ok := applicable(s)
 		if !ok {
-			return errWaiting // somebody else must make or release what the gang names: it is never created here
+			return memory.ErrWaiting // another controller creates or releases the object that the gang names
 		}
 		return w.ensure(ctx, s.Job, s.Gang.Wanted, groups)
 	case decision.Remove:
-		return w.ensure(ctx, s.Job, nil, s.groups)
+		return w.ensure(ctx, s.Job, nil, s.Groups)
 	case decision.Finish:
 		return w.ensure(ctx, s.Job, nil, unkeptGroups(s))
 	}
 	return nil
 }
 
+// applicable returns the groups that the gang's objects are applied to: the job's own, and the one that it
+// adopts. False: the one that it names is not to be had.
+func applicable(s *memory.Observed) ([]memory.OwnedObject, bool) {
+	switch {
+	case !s.Adoption.Waits:
+		return s.Groups, true
+	case !s.Adoption.IsFree():
+		return nil, false
+	}
+	return append(slices.Clone(s.Groups), *s.Adoption.Object), true
+}
+
 // unkeptGroups are those that go when their job finishes.
-func unkeptGroups(s *observed) []ownedObject {
-	return slices.DeleteFunc(slices.Clone(s.groups), func(o ownedObject) bool {
-		return isKeptFinished(s.Backend, o.gvk())
+func unkeptGroups(s *memory.Observed) []memory.OwnedObject {
+	return slices.DeleteFunc(slices.Clone(s.Groups), func(o memory.OwnedObject) bool {
+		return isKeptFinished(s.Backend, o.GVK())
 	})
 }
 
@@ -100,18 +114,18 @@ func isKeptFinished(b scheduler.Backend, gvk schema.GroupVersionKind) bool {
 
 // hasRetried reports whether the plan, which was applied without an error, contained the write that was
 // rejected before.
-func hasRetried(s *observed, plan trainingjob.Plan) bool {
+func hasRetried(s *memory.Observed, plan trainingjob.Plan) bool {
 	switch {
-	case s.backoff == nil || s.backingOff():
+	case s.Backoff == nil || s.IsBackingOff():
 		return false
 	case plan.Group == decision.Remove:
 		return true
-	case s.backoff.rejected == podKind, s.backoff.rejected == claimKind,
-		s.backoff.rejected == secretKind:
+	case s.Backoff.Rejected == memory.PodKind, s.Backoff.Rejected == memory.ClaimKind,
+		s.Backoff.Rejected == memory.SecretKind:
 		return len(plan.Create) > 0 || plan.Resolve
-	case s.backoff.rejected == serviceKind:
+	case s.Backoff.Rejected == memory.ServiceKind:
 		return plan.Service == decision.Apply
-	case s.backoff.rejected == sliceKind:
+	case s.Backoff.Rejected == memory.SliceKind:
 		return plan.Names == decision.Apply
 	}
 	return plan.Group == decision.Apply

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 )
 
 // A scheduler may have decided about a group since the cache saw it. What is applied was decided for the
@@ -26,7 +28,7 @@ func TestApplyReachesOnlyWhatWasRead(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	change(annotationApplied) // our part of it has drifted
+	change(memory.AnnotationApplied) // our part of it has drifted
 	f.sync()
 	change("example.com/decided") // and this, the cache has not seen
 	result := f.wants("a later group is left alone")
@@ -39,7 +41,7 @@ func TestApplyReachesOnlyWhatWasRead(t *testing.T) {
 	if err := f.store.Get(t.Context(), name, got); err != nil {
 		t.Fatal(err)
 	}
-	if got.Annotations[annotationApplied] != "another" {
+	if got.Annotations[memory.AnnotationApplied] != "another" {
 		t.Error("what was decided on an earlier group was applied to a later one")
 	}
 	f.sync()

@@ -13,6 +13,8 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 )
 
 // NodeAutoscaler says whether something adds nodes for pods that wait. Where it may, the pods of a gang that
@@ -113,7 +115,7 @@ func (a *autoscaler) trace(ctx context.Context) (string, error) {
 		}
 	}
 	status := &metav1.PartialObjectMetadata{}
-	status.SetGroupVersionKind(configMapKind)
+	status.SetGroupVersionKind(memory.ConfigMapKind)
 	switch err := a.live.Get(ctx, autoscalerStatus, status); {
 	case err == nil:
 		return "ConfigMap " + autoscalerStatus.String(), nil

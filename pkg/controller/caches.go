@@ -1,9 +1,6 @@
 package controller
 
 import (
-	"slices"
-	"strings"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -12,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 )
 
 // CacheOptions returns options that keep the manager's caches small: of everything but jobs and nodes they
@@ -47,7 +45,7 @@ func transformJob(in any) (any, error) {
 	if job, ok := in.(*v1alpha1.TrainingJob); ok {
 		job.ManagedFields = nil
 		delete(job.Annotations, corev1.LastAppliedConfigAnnotation)
-		share(job)
+		memory.Share(job)
 	}
 	return in, nil
 }
@@ -56,7 +54,7 @@ func transformJob(in any) (any, error) {
 func transformOther(in any) (any, error) {
 	if o, ok := in.(client.Object); ok {
 		o.SetManagedFields(nil)
-		share(o)
+		memory.Share(o)
 	}
 	return in, nil
 }
@@ -83,78 +81,8 @@ func transformNode(in any) (any, error) {
 
 func transformPod(in any) (any, error) {
 	if pod, ok := in.(*corev1.Pod); ok {
-		trimPod(pod)
-		share(pod)
+		memory.TrimPod(pod)
+		memory.Share(pod)
 	}
 	return in, nil
-}
-
-// trimPod keeps what decisions read. Most of a pod's bytes are the environment, mounts and probes of its
-// containers, and the rest adds up where there are ten thousands of ranks. Lists are made anew, since those
-// that were decoded have room for more.
-func trimPod(pod *corev1.Pod) {
-	pod.ManagedFields = nil
-	delete(pod.Annotations, v1alpha1.AnnotationHyperparameters)
-	containers := make([]corev1.Container, len(pod.Spec.Containers))
-	for i := range containers {
-		containers[i].Name = pod.Spec.Containers[i].Name
-	}
-	pod.Spec = corev1.PodSpec{
-		NodeName: pod.Spec.NodeName, TerminationGracePeriodSeconds: pod.Spec.TerminationGracePeriodSeconds,
-		SchedulingGates: pod.Spec.SchedulingGates, Containers: containers,
-	}
-	pod.Status = corev1.PodStatus{
-		ObservedGeneration: pod.Status.ObservedGeneration,
-		PodIPs:             pod.Status.PodIPs,
-		Phase:              pod.Status.Phase, Reason: pod.Status.Reason, Message: pod.Status.Message,
-		Conditions:            trimConditions(pod.Status.Conditions),
-		InitContainerStatuses: trimContainers(pod.Status.InitContainerStatuses),
-		ContainerStatuses:     trimContainers(pod.Status.ContainerStatuses),
-	}
-}
-
-// readConditions are the conditions of pods that decisions read. Initialized and ContainersReady change with
-// these.
-var readConditions = []corev1.PodConditionType{
-	corev1.PodScheduled, corev1.PodReady, corev1.DisruptionTarget, corev1.PodReadyToStartContainers,
-}
-
-func trimConditions(all []corev1.PodCondition) []corev1.PodCondition {
-	kept := slices.DeleteFunc(slices.Clone(all), func(c corev1.PodCondition) bool {
-		return !slices.Contains(readConditions, c.Type)
-	})
-	for i := range kept {
-		kept[i].Message = cut(kept[i].Message)
-	}
-	return kept
-}
-
-// maxMessage is how much is kept of what a scheduler says of a pod, in bytes. What the nodes lack comes first
-// and is short. Behind it scheduler-plugins names every node on which it found no victims for the pod: 30 KB
-// for each pod that waits, with a thousand nodes.
-const maxMessage = 1024
-
-func cut(message string) string {
-	if len(message) <= maxMessage {
-		return message
-	}
-	// A copy: a part would keep the whole text.
-	return strings.ToValidUTF8(strings.Clone(message[:maxMessage-3]), "") + "..."
-}
-
-func trimContainers(list []corev1.ContainerStatus) []corev1.ContainerStatus {
-	if len(list) == 0 {
-		return nil
-	}
-	trimmed := make([]corev1.ContainerStatus, len(list))
-	for i := range list {
-		trimmed[i] = corev1.ContainerStatus{
-			Name: list[i].Name, State: list[i].State, LastTerminationState: list[i].LastTerminationState,
-			Ready: list[i].Ready, RestartCount: list[i].RestartCount,
-		}
-		if list[i].State.Waiting != nil { // a blocker names the image that cannot be pulled
-			trimmed[i].Image = list[i].Image
-		}
-	}
-	return trimmed
 }

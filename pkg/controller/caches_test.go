@@ -5,7 +5,6 @@ import (
 	"maps"
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -50,29 +49,6 @@ func runningRank(tb testing.TB) *corev1.Pod {
 		State:       corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: ready}},
 	}}
 	return pod
-}
-
-// TestLongMessages: of a rank that waits nothing is kept that grows with the cluster.
-func TestLongMessages(t *testing.T) {
-	const lacks = "0/1000 nodes are available: 1000 Insufficient nvidia.com/gpu. preemption: "
-	for name, c := range map[string]struct{ message, want string }{
-		"short": {lacks, lacks},
-		"long": {
-			lacks + strings.Repeat("No victims found on node ä", 1000),
-			(lacks + strings.Repeat("No victims found on node ä", 1000))[:maxMessage-3] + "...",
-		},
-		"cut within a letter": {"a" + strings.Repeat("ä", 1000), "a" + strings.Repeat("ä", 510) + "..."},
-	} {
-		pod := &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{
-			{Type: corev1.PodScheduled, Message: c.message},
-		}}}
-		if _, err := transformPod(pod); err != nil {
-			t.Fatal(err)
-		}
-		if got := pod.Status.Conditions[0].Message; got != c.want {
-			t.Errorf("%s: %d bytes are kept: %q", name, len(got), got)
-		}
-	}
 }
 
 // BenchmarkBytesPerRank reports what a rank costs in the cache for as long as it exists.
@@ -123,22 +99,6 @@ func TestCachesOfNamespaces(t *testing.T) {
 	for object, by := range some.ByObject {
 		if len(by.Namespaces) > 0 {
 			t.Errorf("%T is looked for elsewhere: %v", object, by.Namespaces)
-		}
-	}
-}
-
-// TestImageOfAContainerThatWaits: a blocker names the image that cannot be pulled, so a cached pod has it for
-// as long as its container waits, and no longer.
-func TestImageOfAContainerThatWaits(t *testing.T) {
-	const image = "registry.example.com/team-a/bert:1"
-	states := map[bool]corev1.ContainerState{
-		true:  {Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}},
-		false: {Running: &corev1.ContainerStateRunning{}},
-	}
-	for waits, state := range states {
-		status := []corev1.ContainerStatus{{Name: "trainer", Image: image, State: state}}
-		if got := trimContainers(status)[0].Image; (got == image) != waits {
-			t.Errorf("it waits: %t, and the cached pod has the image %q", waits, got)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 )
 
@@ -17,35 +18,35 @@ import (
 // another job, or of a former one of this name, is not adopted: the UID in its label tells.
 func (w *writer) ensureClaim(ctx context.Context, job *v1alpha1.TrainingJob) error {
 	claim := render.Claim(job)
-	if claim == nil || w.states.claimSeen(job.UID, job.Status.Attempt) {
+	if claim == nil || w.states.ClaimSeen(job.UID, job.Status.Attempt) {
 		return nil
 	}
 	if err := w.confirmAttempt(ctx, job); err != nil {
 		return err
 	}
 	have := &metav1.PartialObjectMetadata{}
-	have.SetGroupVersionKind(claimKind)
+	have.SetGroupVersionKind(memory.ClaimKind)
 	err := w.live.Get(ctx, client.ObjectKeyFromObject(claim), have)
 	if apierrors.IsNotFound(err) {
 		err = w.client.Create(ctx, claim, client.FieldOwner(v1alpha1.OperatorName))
 		if apierrors.IsAlreadyExists(err) {
-			return errStale // the next reconcile finds out whose it is
+			return memory.ErrStale // the next reconcile finds out whose it is
 		}
 		if err != nil {
-			if r, ok := rejectedObject(err, claimKind, claim.Name); ok {
+			if r, ok := memory.RejectedObject(err, memory.ClaimKind, claim.Name); ok {
 				return r
 			}
 			return fmt.Errorf("creating claim %s: %w", claim.Name, err)
 		}
-		w.states.setClaimSeen(job.UID, job.Status.Attempt)
+		w.states.SetClaimSeen(job.UID, job.Status.Attempt)
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("reading claim %s: %w", claim.Name, err)
 	}
 	if have.Labels[v1alpha1.LabelJobUID] != string(job.UID) || have.DeletionTimestamp != nil {
-		return claimTaken(job, have)
+		return memory.ClaimTaken(job, have)
 	}
-	w.states.setClaimSeen(job.UID, job.Status.Attempt)
+	w.states.SetClaimSeen(job.UID, job.Status.Attempt)
 	return nil
 }

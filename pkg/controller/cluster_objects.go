@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
@@ -48,7 +49,7 @@ func newClusterObjects(mgr manager.Manager, allJobs func() []types.NamespacedNam
 func (c *clusterObjects) source(
 	gvk schema.GroupVersionKind, scheme *runtime.Scheme,
 ) (*awaitableSource, error) {
-	empty, err := newObject(scheme, gvk)
+	empty, err := memory.NewObject(scheme, gvk)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +69,7 @@ func (c *clusterObjects) list(
 ) ([]client.Object, error) {
 	var objs []client.Object
 	for _, gvk := range clusterKinds(b) {
-		list, err := newList(scheme, gvk)
+		list, err := memory.NewList(scheme, gvk)
 		if err != nil {
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/clusterstate"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
@@ -35,7 +36,7 @@ func newClusterState(mgr manager.Manager, namespaces []string, wake waker) (*clu
 		return nil, fmt.Errorf("making a client for the cluster state: %w", err)
 	}
 	s := &clusterState{
-		Cluster: clusterstate.New(jobKind.Kind, namespaces...), mgr: mgr, wake: wake,
+		Cluster: clusterstate.New(memory.JobKind.Kind, namespaces...), mgr: mgr, wake: wake,
 		changed: make(chan struct{}, 1), nodesChanged: make(chan struct{}, 1),
 	}
 	s.sources = clusterstate.NewSources(s.Cluster, c, func() { leaveToken(s.changed) })

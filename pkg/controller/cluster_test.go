@@ -23,6 +23,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 	"mlplatform.example.com/trainingjob-operator/scheduler/coscheduling"
 	"mlplatform.example.com/trainingjob-operator/scheduler/native"
@@ -191,7 +192,7 @@ func (e environment) recreated(t *testing.T) {
 	})
 	e.reaches(t, next, v1alpha1.PhaseRunning)
 	for _, pod := range e.pods(t.Context(), t, job.Namespace) {
-		if owner, _ := ownerUID(&pod); owner != next.UID && pod.DeletionTimestamp == nil {
+		if owner, _ := memory.OwnerUID(&pod); owner != next.UID && pod.DeletionTimestamp == nil {
 			t.Errorf("pod %s belongs to %s, the job is %s", pod.Name, owner, next.UID)
 		}
 	}
@@ -306,7 +307,7 @@ func (e environment) startedAnew(t *testing.T, backends []scheduler.Backend) {
 	e.operator.stop()
 	next := e.startOperator(t, backends...)
 	e.eventually(t, "it knows the jobs", func(context.Context) (bool, string) {
-		n := len(next.reconciler.owned.jobsOnNode(e.pods(t.Context(), t, ns)[0].Spec.NodeName))
+		n := len(next.reconciler.owned.JobsOnNode(e.pods(t.Context(), t, ns)[0].Spec.NodeName))
 		return n > 0, fmt.Sprint(n)
 	})
 	for range 3 {

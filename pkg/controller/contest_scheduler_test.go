@@ -12,6 +12,7 @@ import (
 	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 	volcanov1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
 
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/scheduler/kueue"
 )
 
@@ -96,7 +97,7 @@ func (c *contest) preempt(name string) {
 // changeGroup changes the status of the first object that a job has for its scheduler.
 func (c *contest) changeGroup(name string, change func(client.Object)) {
 	c.t.Helper()
-	list, err := newList(c.store.Scheme(), c.backend.Kinds()[0])
+	list, err := memory.NewList(c.store.Scheme(), c.backend.Kinds()[0])
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -109,7 +110,7 @@ func (c *contest) changeGroup(name string, change func(client.Object)) {
 	}
 	for _, item := range items {
 		group := item.(client.Object)
-		if uid, _ := ownerUID(group); uid != c.jobNamed(name).UID || group.GetDeletionTimestamp() != nil {
+		if uid, _ := memory.OwnerUID(group); uid != c.jobNamed(name).UID || group.GetDeletionTimestamp() != nil {
 			continue
 		}
 		change(group)

@@ -1,8 +1,8 @@
 // Package controller is the imperative shell around the pure core of pkg/trainingjob. It answers one
 // question: how does what the core decides reach the API server, once, whatever goes wrong on the way?
 //
-//	informers -> ownedCache: what exists, by owner UID, overlaid by our own writes
-//	                 |           jobStates: what one reconcile remembers for the next
+//	informers -> memory.OwnedCache: what exists, by owner UID, overlaid by our own writes
+//	                 |           memory.JobStates: what one reconcile remembers for the next
 //	                 v                   v
 //	planner: who makes room, or would, every few seconds (off by default)
 //	                 v

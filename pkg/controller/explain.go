@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
@@ -25,8 +26,8 @@ const bindCompleted = "pv.kubernetes.io/bind-completed"
 // explainer explains why a gang waits.
 type explainer struct {
 	state  *clusterState
-	states *jobStates
-	live   liveReader
+	states *memory.JobStates
+	live   memory.LiveReader
 	// autoscaler is nil where it is not known whether there is one.
 	autoscaler *autoscaler
 	// nameOthers lets an explanation name jobs of other namespaces.
@@ -37,15 +38,15 @@ type explainer struct {
 
 // clusterUnknown returns the Snapshot's. Where something can never be listed, it is true for as long as the
 // first lists may take.
-func (e *explainer) clusterUnknown(s *observed) bool {
+func (e *explainer) clusterUnknown(s *memory.Observed) bool {
 	return e.state != nil && s.Job.Status.Phase == v1alpha1.PhaseQueued &&
 		s.Now.Sub(e.since) < firstLists && !e.state.Known()
 }
 
 // explain returns the Snapshot's Why; nil: the job does not wait for its scheduler. Nothing is computed until
 // it is called.
-func (e *explainer) explain(ctx context.Context, s *observed) func() (scheduler.Explanation, bool) {
-	if e.state == nil || s.Backend == nil || len(s.gang().Roles) == 0 ||
+func (e *explainer) explain(ctx context.Context, s *memory.Observed) func() (scheduler.Explanation, bool) {
+	if e.state == nil || s.Backend == nil || len(s.SchedulerGang().Roles) == 0 ||
 		s.Job.Status.Phase != v1alpha1.PhaseQueued {
 		return nil
 	}
@@ -53,14 +54,14 @@ func (e *explainer) explain(ctx context.Context, s *observed) func() (scheduler.
 	return sync.OnceValues(func() (scheduler.Explanation, bool) {
 		state := e.stateFor(s)
 		state.Claims = claims
-		gang := s.gang()
+		gang := s.SchedulerGang()
 		gang.Woken = s.Woken.Times
-		return scheduler.Explain(s.Backend, gang, s.groupObjects(), s.Verdict, state)
+		return scheduler.Explain(s.Backend, gang, s.GroupObjects(), s.Verdict, state)
 	})
 }
 
 // stateFor returns the state of the cluster as it concerns a gang, without its claims.
-func (e *explainer) stateFor(s *observed) scheduler.ClusterState {
+func (e *explainer) stateFor(s *memory.Observed) scheduler.ClusterState {
 	state := e.state.State()
 	state.Self = e.state.Waiter(client.ObjectKeyFromObject(s.Job), clusterJob(s.Job))
 	state.Ahead = e.state.Ahead(state.Self)
@@ -72,8 +73,8 @@ func (e *explainer) stateFor(s *observed) scheduler.ClusterState {
 }
 
 // boundRanks counts the gang's ranks that have a node, by role.
-func boundRanks(s *observed) map[string]int32 {
-	bound, gang := map[string]int32{}, s.gang()
+func boundRanks(s *memory.Observed) map[string]int32 {
+	bound, gang := map[string]int32{}, s.SchedulerGang()
 	for _, pod := range s.Pods {
 		if role, ok := gang.RoleOf(pod); ok && pod.Spec.NodeName != "" && !observation.Ended(pod) {
 			bound[role.Name]++
@@ -84,9 +85,9 @@ func boundRanks(s *observed) map[string]int32 {
 
 // unplaceable returns the Snapshot's Unplaceable; nil: the gang's pods must exist all the same, or do not
 // exist before its scheduler has let it in.
-func (e *explainer) unplaceable(s *observed) func() (scheduler.Explanation, bool) {
+func (e *explainer) unplaceable(s *memory.Observed) func() (scheduler.Explanation, bool) {
 	if e.state == nil || !scheduler.Of(s.Backend).PodsFirst || !e.autoscaler.knownAbsent() ||
-		len(s.gang().Roles) == 0 || s.Job.Status.Phase != v1alpha1.PhaseQueued {
+		len(s.SchedulerGang().Roles) == 0 || s.Job.Status.Phase != v1alpha1.PhaseQueued {
 		return nil
 	}
 	return sync.OnceValues(func() (scheduler.Explanation, bool) {
@@ -95,16 +96,16 @@ func (e *explainer) unplaceable(s *observed) func() (scheduler.Explanation, bool
 			return heldBefore(s)
 		}
 		empty := scheduler.ClusterState{Complete: true, Nodes: nodes, Bound: boundRanks(s)}
-		if _, unplaceable := scheduler.Unplaceable(s.gang(), s.Verdict, empty); !unplaceable {
+		if _, unplaceable := scheduler.Unplaceable(s.SchedulerGang(), s.Verdict, empty); !unplaceable {
 			return scheduler.Explanation{}, false
 		}
-		return scheduler.Unplaceable(s.gang(), s.Verdict, e.stateFor(s)) // with what is free
+		return scheduler.Unplaceable(s.SchedulerGang(), s.Verdict, e.stateFor(s)) // with what is free
 	})
 }
 
 // heldBefore returns why a gang without pods was held back by the process before this one, which does not
 // know all nodes yet: otherwise each start of the operator would create the pods and delete them again.
-func heldBefore(s *observed) (scheduler.Explanation, bool) {
+func heldBefore(s *memory.Observed) (scheduler.Explanation, bool) {
 	if !waitsForNodes(s.Job) || len(s.Pods) > 0 {
 		return scheduler.Explanation{}, false
 	}
@@ -128,18 +129,18 @@ func waitsForNodes(job *v1alpha1.TrainingJob) bool {
 
 // claims returns the claims that the pods of a gang mount, read live and as metadata: they are few, they
 // matter only while a job waits for long, and a watch of all claims would need more rights. What was read not
-// long ago is not read again (see claimFor). What cannot be read is left out.
-func (e *explainer) claims(ctx context.Context, s *observed) []scheduler.Claim {
+// long ago is not read again (see memory.ClaimTTL). What cannot be read is left out.
+func (e *explainer) claims(ctx context.Context, s *memory.Observed) []scheduler.Claim {
 	ts := s.Job.Status.Transitions
 	if n := len(ts); n == 0 || s.Now.Sub(ts[n-1].Time.Time) < observation.ReasonDelay(s.Job) {
 		return nil // a job that starts at once needs no explanation
 	}
 	var claims []scheduler.Claim
 	for _, name := range e.claimNames(s) {
-		claim, known := e.states.claim(s.Job.UID, name)
+		claim, known := e.states.Claim(s.Job.UID, name)
 		if !known {
 			read := &metav1.PartialObjectMetadata{}
-			read.SetGroupVersionKind(claimKind)
+			read.SetGroupVersionKind(memory.ClaimKind)
 			err := e.live.Get(ctx, types.NamespacedName{Namespace: s.Job.Namespace, Name: name}, read)
 			if client.IgnoreNotFound(err) != nil {
 				log.FromContext(ctx).V(1).Info(
@@ -149,16 +150,16 @@ func (e *explainer) claims(ctx context.Context, s *observed) []scheduler.Claim {
 			claim = scheduler.Claim{
 				Name: name, Exists: !apierrors.IsNotFound(err), Bound: read.Annotations[bindCompleted] == "yes",
 			}
-			e.states.setClaim(s.Job.UID, claim)
+			e.states.SetClaim(s.Job.UID, claim)
 		}
 		claims = append(claims, claim)
 	}
 	return claims
 }
 
-func (e *explainer) claimNames(s *observed) []string {
+func (e *explainer) claimNames(s *memory.Observed) []string {
 	var names []string
-	for _, role := range s.gang().Roles {
+	for _, role := range s.SchedulerGang().Roles {
 		for _, v := range role.Template.Spec.Volumes {
 			if v.PersistentVolumeClaim != nil {
 				names = append(names, v.PersistentVolumeClaim.ClaimName)
@@ -166,7 +167,7 @@ func (e *explainer) claimNames(s *observed) []string {
 		}
 	}
 	// A claim that the operator creates exists from the first attempt that was admitted, and may not be bound.
-	created := e.states.claimSeen(s.Job.UID, s.Job.Status.Attempt)
+	created := e.states.ClaimSeen(s.Job.UID, s.Job.Status.Attempt)
 	if c := spec.Checkpoints(s.Job); c != nil && c.URI == "" && (c.PVC.ClaimName != "" || created) {
 		names = append(names, spec.ClaimName(s.Job))
 	}

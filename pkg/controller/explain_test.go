@@ -11,12 +11,13 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/clusterstate"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
 
 // withNodes gives the fixture's operator a cluster state of nodes with so many GPUs each.
 func (f *fixture) withNodes(mode NodeAutoscaler, gpus ...string) *clusterstate.Cluster {
-	c := clusterstate.New(jobKind.Kind)
+	c := clusterstate.New(memory.JobKind.Kind)
 	for i, n := range gpus {
 		c.SetNode(&corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: string(rune('a' + i))},
@@ -55,7 +56,7 @@ func TestGangThatNoNodeCanTakeHoldsNothing(t *testing.T) {
 		t.Errorf("a change of nodes must wake it: %+v", n)
 	}
 
-	f.dependencies.clusterState.Cluster = clusterstate.New(jobKind.Kind)
+	f.dependencies.clusterState.Cluster = clusterstate.New(memory.JobKind.Kind)
 	f.restart()
 	f.sync()
 	f.wants("another process, which does not know the nodes yet, makes no pods")
@@ -86,7 +87,7 @@ func TestReasonUntilTheClusterIsKnown(t *testing.T) {
 	f.clock.Step(10 * time.Second)
 	f.wants("it says why", "patch TrainingJob/status bert", "event ExceedsCluster")
 
-	f.dependencies.clusterState.Cluster = clusterstate.New(jobKind.Kind)
+	f.dependencies.clusterState.Cluster = clusterstate.New(memory.JobKind.Kind)
 	f.restart()
 	f.sync()
 	f.clock.Step(firstLists - time.Second)
@@ -136,7 +137,7 @@ func TestClaimsAreReadBeforeOthersMakeRoom(t *testing.T) {
 func TestClaimsAreReadRarely(t *testing.T) {
 	f := newFixture(t, mountsClaim(bert(2)))
 	f.withNodes(NodeAutoscalerAbsent, "8")
-	f.dependencies.states.now = f.clock.Now
+	f.dependencies.states.Now = f.clock.Now
 	f.wants("it is queued", queued...)
 	f.sync()
 	idle := func(want int, what string) {
@@ -160,11 +161,11 @@ func TestClaimsAreReadRarely(t *testing.T) {
 	if err := f.store.Create(t.Context(), claim); err != nil {
 		t.Fatal(err)
 	}
-	f.clock.Step(claimFor)
+	f.clock.Step(memory.ClaimTTL)
 	idle(1, "one that is bound now")
-	f.clock.Step(claimFor)
+	f.clock.Step(memory.ClaimTTL)
 	idle(0, "and stays so")
-	f.clock.Step(boundClaimFor)
+	f.clock.Step(memory.BoundClaimTTL)
 	idle(1, "until it is old news")
 }
 

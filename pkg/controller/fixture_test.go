@@ -26,6 +26,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/internal/jobtest"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 	"mlplatform.example.com/trainingjob-operator/scheduler/coscheduling"
 	"mlplatform.example.com/trainingjob-operator/scheduler/kueue"
@@ -64,7 +66,12 @@ type fixture struct {
 	made map[string]int
 }
 
-var start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+var (
+	start    = jobtest.Start
+	bertName = jobtest.Name
+)
+
+func bert(n int32) *v1alpha1.TrainingJob { return jobtest.Bert(n) }
 
 func newFixture(t testing.TB, job *v1alpha1.TrainingJob, objects ...client.Object) *fixture {
 	t.Helper()
@@ -89,7 +96,7 @@ func newFixtureOn(t testing.TB, backend scheduler.Backend, objects ...client.Obj
 	}
 	withStatus := []client.Object{&v1alpha1.TrainingJob{}}
 	for _, kind := range backend.Kinds() {
-		group, err := newObject(scheme, kind)
+		group, err := memory.NewObject(scheme, kind)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +128,7 @@ func newFixtureOn(t testing.TB, backend scheduler.Backend, objects ...client.Obj
 
 // restart replaces the Reconciler by that of another process.
 func (f *fixture) restart() {
-	f.dependencies.states = newJobStates()
+	f.dependencies.states = memory.NewJobStates()
 	f.r = newReconciler(f.dependencies, f.options)
 }
 
@@ -287,7 +294,7 @@ func (f *fixture) sync() {
 	f.t.Helper()
 	now := map[types.UID]client.Object{}
 	for _, gvk := range f.watched() {
-		list, err := newList(f.store.Scheme(), gvk)
+		list, err := memory.NewList(f.store.Scheme(), gvk)
 		if err != nil {
 			f.t.Fatal(err)
 		}
@@ -296,14 +303,14 @@ func (f *fixture) sync() {
 		}
 		_ = meta.EachListItem(list, func(o runtime.Object) error {
 			obj := o.(client.Object)
-			f.r.owned.observe(gvk, obj)
+			f.r.owned.Observe(gvk, obj)
 			now[obj.GetUID()] = obj
 			return nil
 		})
 	}
 	for uid, obj := range f.delivered {
 		if now[uid] == nil {
-			f.r.owned.observeGone(obj)
+			f.r.owned.ObserveGone(obj)
 		}
 	}
 	f.delivered = now
@@ -311,7 +318,7 @@ func (f *fixture) sync() {
 
 // watched are the kinds of what a job owns.
 func (f *fixture) watched() []schema.GroupVersionKind {
-	kinds := []schema.GroupVersionKind{podKind, serviceKind, sliceKind}
+	kinds := []schema.GroupVersionKind{memory.PodKind, memory.ServiceKind, memory.SliceKind}
 	for _, backend := range f.options.Backends {
 		kinds = append(kinds, backend.Kinds()...)
 	}
@@ -368,7 +375,7 @@ func (u uncachedReader) Get(
 	if _, secret := obj.(*corev1.Secret); secret {
 		u.t.Errorf("the Secret %s is read", key)
 	}
-	if obj.GetObjectKind().GroupVersionKind() == claimKind {
+	if obj.GetObjectKind().GroupVersionKind() == memory.ClaimKind {
 		u.claimReads++
 	}
 	if job, ok := obj.(*v1alpha1.TrainingJob); ok && u.uncached != nil {
@@ -388,14 +395,4 @@ func (r recorder) Eventf(of, _ runtime.Object, kind, reason, action, note string
 	_ = r.record("event "+reason, map[string]string{
 		"of": of.(client.Object).GetName(), "type": kind, "action": action, "note": fmt.Sprintf(note, args...),
 	})
-}
-
-// bert is a job of n ranks for the native scheduler.
-func bert(n int32) *v1alpha1.TrainingJob {
-	return &v1alpha1.TrainingJob{
-		ObjectMeta: metav1.ObjectMeta{Name: "bert", Namespace: "default", UID: "uid-bert", Generation: 1},
-		Spec: v1alpha1.TrainingJobSpec{
-			Framework: v1alpha1.FrameworkPyTorch, Image: "trainer", Command: []string{"train"}, Replicas: &n,
-		},
-	}
 }

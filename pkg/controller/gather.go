@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
@@ -24,10 +25,10 @@ import (
 // not show for long, and for what explains why a job waits.
 type gatherer struct {
 	client       client.Client
-	live         liveReader
+	live         memory.LiveReader
 	clock        clock.PassiveClock
-	owned        *ownedCache
-	states       *jobStates
+	owned        *memory.OwnedCache
+	states       *memory.JobStates
 	counts       *jobCounts
 	availability *availability
 	// clusterObjects is nil where no backend has ClusterKinds.
@@ -49,18 +50,18 @@ type gatherer struct {
 }
 
 // gather reads everything that concerns a job.
-func (g *gatherer) gather(ctx context.Context, job *v1alpha1.TrainingJob) (*observed, error) {
+func (g *gatherer) gather(ctx context.Context, job *v1alpha1.TrainingJob) (*memory.Observed, error) {
 	recheckAt, err := g.recheckOverdue(ctx, job)
 	if err != nil {
 		return nil, err
 	}
-	s := &observed{recheckAt: recheckAt, Snapshot: trainingjob.Snapshot{
+	s := &memory.Observed{RecheckAt: recheckAt, Snapshot: trainingjob.Snapshot{
 		Job:               job,
 		GPUs:              g.gpus,
 		GPUTolerations:    g.gpuTolerations,
 		MLflowTrackingURI: g.mlflowTrackingURI,
 		// What is decided from Now must be the same after the status made a round trip through the API server.
-		Now:         g.clock.Now().Truncate(statusPrecision),
+		Now:         g.clock.Now().Truncate(memory.StatusPrecision),
 		Lifecycle:   g.lifecycle,
 		Waiting:     int(g.counts.waiting.Load()),
 		RunningJobs: int(g.counts.running.Load()),
@@ -69,8 +70,8 @@ func (g *gatherer) gather(ctx context.Context, job *v1alpha1.TrainingJob) (*obse
 		Preemption: g.planner.choice(job),
 	}}
 	g.gatherOwned(s)
-	if s.backoff = g.states.backoff(job); s.backoff != nil {
-		s.CreateBackoff = &s.backoff.CreateBackoff
+	if s.Backoff = g.states.Backoff(job); s.Backoff != nil {
+		s.CreateBackoff = &s.Backoff.CreateBackoff
 	}
 	if err := g.gatherNodes(ctx, s); err != nil {
 		return nil, err
@@ -83,7 +84,7 @@ func (g *gatherer) gather(ctx context.Context, job *v1alpha1.TrainingJob) (*obse
 			return nil, err
 		}
 	}
-	s.Gang = observation.DescribeGang(s.Job, s.Backend, s.Pods, s.groupObjects(), clusterObjects)
+	s.Gang = observation.DescribeGang(s.Job, s.Backend, s.Pods, s.GroupObjects(), clusterObjects)
 	if err := g.gatherAdoption(ctx, s); err != nil {
 		return nil, err
 	}
@@ -95,64 +96,64 @@ func (g *gatherer) gather(ctx context.Context, job *v1alpha1.TrainingJob) (*obse
 	if err != nil {
 		return nil, err
 	}
-	if !brokerAt.IsZero() && (s.recheckAt.IsZero() || brokerAt.Before(s.recheckAt)) {
-		s.recheckAt = brokerAt
+	if !brokerAt.IsZero() && (s.RecheckAt.IsZero() || brokerAt.Before(s.RecheckAt)) {
+		s.RecheckAt = brokerAt
 	}
 	s.Why = g.explainer.explain(ctx, s)
-	s.OtherReason = g.states.otherReason(job.UID)
+	s.OtherReason = g.states.OtherReason(job.UID)
 	s.ClusterUnknown = g.explainer.clusterUnknown(s)
 	s.Unplaceable = g.explainer.unplaceable(s)
 	return s, nil
 }
 
-// recheckOverdue asks the API server about writes of ours that the watch has not shown for assumedTimeout: an
-// object may have gone before the watch saw it. What still exists stays assumed, since a slow watch must not
-// look like a lost pod. It returns when the next write is overdue.
+// recheckOverdue reads the objects of our writes that the watch has not shown for memory.AssumedTimeout: an
+// object may be deleted before the watch shows it. What exists stays assumed, since a slow watch must not look
+// like a lost pod. It returns when the next write is overdue.
 func (g *gatherer) recheckOverdue(ctx context.Context, job *v1alpha1.TrainingJob) (time.Time, error) {
-	overdue, next := g.owned.overdueAssumed(job.UID)
+	overdue, next := g.owned.OverdueAssumed(job.UID)
 	if len(overdue) == 0 {
 		return next, nil
 	}
 	for _, o := range overdue {
-		live, err := g.live.object(ctx, o.gvk(), o.object.GetName(), job.Namespace)
+		live, err := g.live.Object(ctx, o.GVK(), o.Object.GetName(), job.Namespace)
 		if err != nil && !apierrors.IsNotFound(err) {
 			return time.Time{}, err
 		}
-		g.owned.dropAssumed(job.UID, o.object.GetUID())
-		if err == nil && live.GetUID() == o.object.GetUID() {
-			g.owned.assume(job.UID, o.gvk(), live)
+		g.owned.DropAssumed(job.UID, o.Object.GetUID())
+		if err == nil && live.GetUID() == o.Object.GetUID() {
+			g.owned.Assume(job.UID, o.GVK(), live)
 		}
 	}
-	_, next = g.owned.overdueAssumed(job.UID)
+	_, next = g.owned.OverdueAssumed(job.UID)
 	return next, nil
 }
 
 // gatherOwned reads the job's objects from the cache.
-func (g *gatherer) gatherOwned(s *observed) {
-	for _, o := range g.owned.objects(s.Job.UID) {
-		switch pod, ok := o.pod(); {
+func (g *gatherer) gatherOwned(s *memory.Observed) {
+	for _, o := range g.owned.Objects(s.Job.UID) {
+		switch pod, ok := o.Pod(); {
 		case ok && render.IsResolver(pod):
 			s.Resolvers = append(s.Resolvers, pod)
 		case ok:
 			s.Pods = append(s.Pods, pod)
-		case o.gvk() == serviceKind:
-			s.services = append(s.services, o)
-		case o.gvk() == sliceKind:
-			s.slices = append(s.slices, o)
+		case o.GVK() == memory.ServiceKind:
+			s.Services = append(s.Services, o)
+		case o.GVK() == memory.SliceKind:
+			s.Slices = append(s.Slices, o)
 		default:
-			s.groups = append(s.groups, o)
+			s.Groups = append(s.Groups, o)
 		}
 	}
 	s.NamedAttempt = namedAttempt(s)
 	attempt := fmt.Sprint(s.Job.Status.Attempt)
 	if s.Job.Status.Phase.Finished() {
-		attempt = noAttempt // nobody asks for departed pods any more: they are dropped
+		attempt = memory.NoAttempt // nobody asks for departed pods any more: they are dropped
 	}
-	s.Departed = g.owned.departedPods(s.Job.UID, attempt)
+	s.Departed = g.owned.DepartedPods(s.Job.UID, attempt)
 }
 
 // gatherNodes reads the nodes that the pods name.
-func (g *gatherer) gatherNodes(ctx context.Context, s *observed) error {
+func (g *gatherer) gatherNodes(ctx context.Context, s *memory.Observed) error {
 	s.Nodes = map[string]observation.NodeState{}
 	read := map[string]bool{}
 	for _, pod := range s.Pods {
@@ -167,13 +168,13 @@ func (g *gatherer) gatherNodes(ctx context.Context, s *observed) error {
 		} else if err != nil {
 			return fmt.Errorf("reading node %s: %w", name, err)
 		}
-		s.Nodes[name] = observation.NodeState{Ready: nodeReady(node)}
+		s.Nodes[name] = observation.NodeState{Ready: memory.IsNodeReady(node)}
 	}
 	return nil
 }
 
 // gatherReport reads what rank 0 reported last, and how the agent is configured.
-func (g *gatherer) gatherReport(s *observed) {
+func (g *gatherer) gatherReport(s *memory.Observed) {
 	if !spec.NeedsAgent(s.Job) {
 		return
 	}
@@ -189,10 +190,10 @@ func (g *gatherer) gatherReport(s *observed) {
 
 // gatherVerdict reads what the gang's scheduler says of it. Of a job that was never valid nothing is read:
 // the verdict would be about a gang that nobody can describe.
-func gatherVerdict(s *observed, clusterObjects scheduler.Objects) {
+func gatherVerdict(s *memory.Observed, clusterObjects scheduler.Objects) {
 	if !s.Gang.Known() {
 		return
 	}
-	objs := slices.Concat(s.groupObjects(), s.adoption.objects(), clusterObjects)
+	objs := slices.Concat(s.GroupObjects(), s.Adoption.Objects(), clusterObjects)
 	s.Verdict = s.Backend.Read(*s.Gang.Gang, objs)
 }

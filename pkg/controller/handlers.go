@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/turn"
 )
 
@@ -68,11 +69,11 @@ func (jobHandler) Generic(context.Context, event.TypedGenericEvent[*v1alpha1.Tra
 // sees it.
 type ownedHandler struct {
 	gvk   schema.GroupVersionKind
-	owned *ownedCache
+	owned *memory.OwnedCache
 }
 
 func (h *ownedHandler) Create(_ context.Context, e event.CreateEvent, q turn.Queue) {
-	h.owned.observe(h.gvk, e.Object)
+	h.owned.Observe(h.gvk, e.Object)
 	priority := h.urgency(e.Object)
 	if e.IsInInitialList {
 		priority = turn.Last
@@ -81,20 +82,20 @@ func (h *ownedHandler) Create(_ context.Context, e event.CreateEvent, q turn.Que
 }
 
 func (h *ownedHandler) Update(_ context.Context, e event.UpdateEvent, q turn.Queue) {
-	before, _ := ownerUID(e.ObjectOld)
-	if after, _ := ownerUID(e.ObjectNew); before != after {
-		h.owned.observeGone(e.ObjectOld)
+	before, _ := memory.OwnerUID(e.ObjectOld)
+	if after, _ := memory.OwnerUID(e.ObjectNew); before != after {
+		h.owned.ObserveGone(e.ObjectOld)
 		h.enqueue(q, e.ObjectOld, turn.Urgent)
 	}
-	h.owned.observe(h.gvk, e.ObjectNew)
+	h.owned.Observe(h.gvk, e.ObjectNew)
 	h.enqueue(q, e.ObjectNew, h.urgency(e.ObjectNew))
 }
 
 // Delete acts at once: what is gone comes with no others to wait for.
 func (h *ownedHandler) Delete(_ context.Context, e event.DeleteEvent, q turn.Queue) {
-	h.owned.observeGone(e.Object)
-	if _, ok := ownerUID(e.Object); ok {
-		turn.Take(q, ownerName(e.Object), turn.Urgent, 0)
+	h.owned.ObserveGone(e.Object)
+	if _, ok := memory.OwnerUID(e.Object); ok {
+		turn.Take(q, memory.OwnerName(e.Object), turn.Urgent, 0)
 	}
 }
 
@@ -103,22 +104,22 @@ func (h *ownedHandler) Generic(context.Context, event.GenericEvent, turn.Queue) 
 // enqueue the job that controls an object. EnqueueRequestForOwner would ask for the scope of the owner's kind
 // with every event.
 func (h *ownedHandler) enqueue(q turn.Queue, obj client.Object, priority int) {
-	if _, ok := ownerUID(obj); !ok {
+	if _, ok := memory.OwnerUID(obj); !ok {
 		return
 	}
 	var after time.Duration
-	if h.gvk == podKind {
+	if h.gvk == memory.PodKind {
 		after = podBatch
 	}
-	turn.Take(q, ownerName(obj), priority, after)
+	turn.Take(q, memory.OwnerName(obj), priority, after)
 }
 
 // urgency of an object that exists: those that end, the ranks that have a node, and whatever else a gang has
 // of which some do. By its Workload Kueue asks a gang for its places.
 func (h *ownedHandler) urgency(obj client.Object) int {
-	owner, _ := ownerUID(obj)
+	owner, _ := memory.OwnerUID(obj)
 	pod, isPod := obj.(*corev1.Pod)
-	if isPod && pod.Spec.NodeName != "" || !isPod && h.owned.holdsNodes(owner) ||
+	if isPod && pod.Spec.NodeName != "" || !isPod && h.owned.HoldsNodes(owner) ||
 		obj.GetDeletionTimestamp() != nil {
 		return turn.Urgent
 	}
@@ -128,7 +129,7 @@ func (h *ownedHandler) urgency(obj client.Object) int {
 // nodeHandler enqueues the jobs that have pods on a node that becomes ready or ceases to be, appears or is
 // deleted.
 type nodeHandler struct {
-	owned *ownedCache
+	owned *memory.OwnedCache
 }
 
 func (h nodeHandler) Create(_ context.Context, e event.TypedCreateEvent[*corev1.Node], q turn.Queue) {
@@ -138,7 +139,7 @@ func (h nodeHandler) Create(_ context.Context, e event.TypedCreateEvent[*corev1.
 }
 
 func (h nodeHandler) Update(_ context.Context, e event.TypedUpdateEvent[*corev1.Node], q turn.Queue) {
-	if nodeReady(e.ObjectOld) != nodeReady(e.ObjectNew) {
+	if memory.IsNodeReady(e.ObjectOld) != memory.IsNodeReady(e.ObjectNew) {
 		h.enqueue(e.ObjectNew, q)
 	}
 }
@@ -150,7 +151,7 @@ func (h nodeHandler) Delete(_ context.Context, e event.TypedDeleteEvent[*corev1.
 func (h nodeHandler) Generic(context.Context, event.TypedGenericEvent[*corev1.Node], turn.Queue) {}
 
 func (h nodeHandler) enqueue(node *corev1.Node, q turn.Queue) {
-	for _, name := range h.owned.jobsOnNode(node.Name) {
+	for _, name := range h.owned.JobsOnNode(node.Name) {
 		turn.Take(q, name, turn.Urgent, 0)
 	}
 }

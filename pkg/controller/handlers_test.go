@@ -18,6 +18,7 @@ import (
 	volcano "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/turn"
 )
 
@@ -34,7 +35,7 @@ func TestUrgentFirst(t *testing.T) {
 	}
 	owner := metav1.ObjectMeta{Namespace: "default", Name: "mine-worker-0", UID: "owned",
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(),
-			Kind: jobKind.Kind, Name: "mine", UID: "mine", Controller: new(true)}}}
+			Kind: memory.JobKind.Kind, Name: "mine", UID: "mine", Controller: new(true)}}}
 	pod := func(node string) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: owner, Spec: corev1.PodSpec{NodeName: node}}
 	}
@@ -58,17 +59,17 @@ func TestUrgentFirst(t *testing.T) {
 				Object: job(change), IsInInitialList: true}, q)
 		}
 	}
-	owned := newOwnedCache(clock.RealClock{}, func(client.Object) {})
-	pods := &ownedHandler{gvk: podKind, owned: owned}
+	owned := memory.NewOwnedCache(clock.RealClock{}, func(client.Object) {})
+	pods := &ownedHandler{gvk: memory.PodKind, owned: owned}
 	updated := func(p *corev1.Pod) func(turn.Queue) {
 		return func(q turn.Queue) {
 			pods.Update(t.Context(), event.UpdateEvent{ObjectOld: pod(""), ObjectNew: p}, q)
 		}
 	}
-	runs, waiting := newOwnedCache(clock.RealClock{}, nil), newOwnedCache(clock.RealClock{}, nil)
-	runs.observe(podKind, pod("node-0"))
-	waiting.observe(podKind, pod(""))
-	groupOf := func(owned *ownedCache) func(turn.Queue) {
+	runs, waiting := memory.NewOwnedCache(clock.RealClock{}, nil), memory.NewOwnedCache(clock.RealClock{}, nil)
+	runs.Observe(memory.PodKind, pod("node-0"))
+	waiting.Observe(memory.PodKind, pod(""))
+	groupOf := func(owned *memory.OwnedCache) func(turn.Queue) {
 		return func(q turn.Queue) {
 			groups := &ownedHandler{gvk: volcano.SchemeGroupVersion.WithKind("PodGroup"), owned: owned}
 			group := &volcano.PodGroup{ObjectMeta: owner}

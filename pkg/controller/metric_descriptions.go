@@ -3,6 +3,7 @@ package controller
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/metric"
 )
 
@@ -170,7 +171,7 @@ func operatorMetrics() []metric.Description {
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 16), // 1 ms to 33 s
 			Help:    "Duration of one reconcile of a job."},
 		{Name: metricErrors, Type: metric.Counter, Labels: []string{"error_type"},
-			Cardinality: "6 types", Help: errorTypesHelp},
+			Cardinality: "6 types", Help: memory.ErrorTypesHelp},
 		{Name: metricPanics, Type: metric.Counter, Labels: []string{"activity"}, Cardinality: "2 activities",
 			Help: "Panics that the operator recovered from while it reconciled one job or planned preemptions " +
 				"(plan). Each is a bug."},

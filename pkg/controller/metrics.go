@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/metric"
 )
 
@@ -50,7 +51,7 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 	for _, activity := range []string{reconciling, planning} {
 		m.counters[metricPanics].WithLabelValues(activity)
 	}
-	for _, t := range errorTypes { // a rate needs a zero before the first one
+	for _, t := range memory.ErrorTypes { // a rate needs a zero before the first one
 		m.counters[metricErrors].WithLabelValues(string(t))
 	}
 	return m, nil
@@ -85,7 +86,7 @@ func (m *metrics) reconciled(took time.Duration) { m.reconciles.Observe(took.Sec
 
 // failed counts an error once for each type that is joined in it.
 func (m *metrics) failed(err error) {
-	for _, t := range typesOf(err) {
+	for _, t := range memory.TypesOf(err) {
 		m.counters[metricErrors].WithLabelValues(string(t)).Inc()
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 )
 
@@ -21,7 +22,7 @@ import (
 // says so.
 func (w *writer) ensureMonitor(ctx context.Context, job *v1alpha1.TrainingJob) error {
 	monitor := render.PodMonitor(job)
-	if monitor == nil || w.states.monitorSeen(job.UID, job.Status.Attempt) {
+	if monitor == nil || w.states.MonitorSeen(job.UID, job.Status.Attempt) {
 		return nil
 	}
 	err := w.writeMonitor(ctx, job, monitor)
@@ -29,11 +30,11 @@ func (w *writer) ensureMonitor(ctx context.Context, job *v1alpha1.TrainingJob) e
 	case meta.IsNoMatchError(err):
 		log.FromContext(ctx).V(1).Info("The cluster serves no PodMonitors: the pods' annotations remain")
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
-		return errStale // the next reconcile finds out whose it is
+		return memory.ErrStale // the next reconcile finds out whose it is
 	case err != nil:
 		log.FromContext(ctx).Error(err, "The job runs without its PodMonitor")
 	}
-	w.states.setMonitorSeen(job.UID, job.Status.Attempt)
+	w.states.SetMonitorSeen(job.UID, job.Status.Attempt)
 	return nil
 }
 
@@ -51,7 +52,7 @@ func (w *writer) writeMonitor(
 	if err != nil {
 		return err
 	}
-	if uid, owned := ownerUID(have); !owned || uid != job.UID {
+	if uid, owned := memory.OwnerUID(have); !owned || uid != job.UID {
 		return fmt.Errorf("a PodMonitor %s exists that is not the job's: rename one of the two", have.GetName())
 	}
 	if equality.Semantic.DeepEqual(have.Object["spec"], monitor.Object["spec"]) {

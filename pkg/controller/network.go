@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
@@ -18,45 +19,45 @@ import (
 
 // applyNetwork makes the headless Service and the names under it as the plan says. No rank is created where
 // it fails: it would look for its peers in vain, or find those of a former attempt.
-func (w *writer) applyNetwork(ctx context.Context, s *observed, plan trainingjob.Plan) error {
+func (w *writer) applyNetwork(ctx context.Context, s *memory.Observed, plan trainingjob.Plan) error {
 	if plan.Names == decision.Remove {
-		if err := w.ensure(ctx, s.Job, nil, s.slices); err != nil {
+		if err := w.ensure(ctx, s.Job, nil, s.Slices); err != nil {
 			return err
 		}
 	}
 	switch plan.Service {
 	case decision.Apply:
-		if s.backingOff() {
-			return errWaiting
+		if s.IsBackingOff() {
+			return memory.ErrWaiting
 		}
 		if err := w.applyService(ctx, s); err != nil {
 			return err
 		}
 	case decision.Remove:
-		return w.ensure(ctx, s.Job, nil, s.services)
+		return w.ensure(ctx, s.Job, nil, s.Services)
 	}
 	if plan.Names != decision.Apply {
 		return nil
 	}
 	names := render.Names(s.Job, plan.Status.Attempt, plan.Named)
-	if namedSo(s.slices, names) {
+	if namedSo(s.Slices, names) {
 		return nil
 	}
 	var objs []client.Object
 	for _, slice := range names {
 		objs = append(objs, slice)
 	}
-	return w.ensure(ctx, s.Job, objs, s.slices)
+	return w.ensure(ctx, s.Job, objs, s.Slices)
 }
 
 // namedSo reports whether the slices that exist are these. To compare them as ensure does, by what is sent,
 // costs a gang of a thousand ranks more than all else in a pass, and every event of a rank brings one.
-func namedSo(existing []ownedObject, names []*discoveryv1.EndpointSlice) bool {
+func namedSo(existing []memory.OwnedObject, names []*discoveryv1.EndpointSlice) bool {
 	if len(existing) != len(names) {
 		return false
 	}
 	for _, want := range names {
-		have, ok := find(existing, sliceKind, want.Name).(*discoveryv1.EndpointSlice)
+		have, ok := memory.Find(existing, memory.SliceKind, want.Name).(*discoveryv1.EndpointSlice)
 		if !ok || have.DeletionTimestamp != nil || have.AddressType != want.AddressType ||
 			!containsLabels(have.Labels, want.Labels) || !equality.Semantic.DeepEqual(have.Ports, want.Ports) ||
 			!equality.Semantic.DeepEqual(have.Endpoints, want.Endpoints) {
@@ -75,35 +76,35 @@ func containsLabels(have, want map[string]string) bool {
 	return true
 }
 
-func (w *writer) applyService(ctx context.Context, s *observed) error {
-	if selecting := selectingServices(s.services); len(selecting) > 0 {
+func (w *writer) applyService(ctx context.Context, s *memory.Observed) error {
+	if selecting := selectingServices(s.Services); len(selecting) > 0 {
 		if err := w.ensure(ctx, s.Job, nil, selecting); err != nil {
 			return err
 		}
-		return errWaiting // its deletion's event brings the next reconcile
+		return memory.ErrWaiting // its deletion's event brings the next reconcile
 	}
-	return w.ensure(ctx, s.Job, []client.Object{render.Service(s.Job)}, s.services)
+	return w.ensure(ctx, s.Job, []client.Object{render.Service(s.Job)}, s.Services)
 }
 
 // selectingServices are those with a selector, as v0.1.0 made them. They are replaced and not changed:
 // kube-controller-manager leaves what it wrote for a Service that loses its selector, and goes on to mirror
 // its Endpoints.
-func selectingServices(services []ownedObject) []ownedObject {
-	return slices.DeleteFunc(slices.Clone(services), func(o ownedObject) bool {
-		service, ok := o.object.(*corev1.Service)
+func selectingServices(services []memory.OwnedObject) []memory.OwnedObject {
+	return slices.DeleteFunc(slices.Clone(services), func(o memory.OwnedObject) bool {
+		service, ok := o.Object.(*corev1.Service)
 		return !ok || len(service.Spec.Selector) == 0
 	})
 }
 
 // namedAttempt is the attempt of the slices that exist: where they are of several, one that is not the
 // current one. What another has labelled counts as such.
-func namedAttempt(s *observed) int32 {
+func namedAttempt(s *memory.Observed) int32 {
 	var named int32
-	for _, o := range s.slices {
-		if o.object.GetDeletionTimestamp() != nil {
+	for _, o := range s.Slices {
+		if o.Object.GetDeletionTimestamp() != nil {
 			continue
 		}
-		n, err := strconv.ParseInt(o.object.GetLabels()[v1alpha1.LabelAttempt], 10, 32)
+		n, err := strconv.ParseInt(o.Object.GetLabels()[v1alpha1.LabelAttempt], 10, 32)
 		if err != nil {
 			n = -1
 		}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 )
 
 // runs binds and starts every pod, at an address of its own.
@@ -133,7 +134,7 @@ func TestServiceWithASelectorIsReplaced(t *testing.T) {
 	old := &corev1.Service{ObjectMeta: metav1.ObjectMeta{
 		Name: "bert", Namespace: "default", UID: "uid-old",
 		Labels:          map[string]string{v1alpha1.LabelJobName: "bert"},
-		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(f.job(), jobKind)},
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(f.job(), memory.JobKind)},
 	}, Spec: corev1.ServiceSpec{Selector: map[string]string{v1alpha1.LabelJobName: "bert"}}}
 	if err := f.store.Create(t.Context(), old); err != nil {
 		t.Fatal(err)
@@ -180,7 +181,7 @@ func TestNamesThatSomebodyChangesAreRestored(t *testing.T) {
 			if err := f.store.Get(t.Context(), key, &have); err != nil {
 				t.Fatal(err)
 			}
-			if !namedSo([]ownedObject{newOwnedObject(sliceKind, &have)}, []*slice{want}) {
+			if !namedSo([]memory.OwnedObject{memory.NewOwnedObject(memory.SliceKind, &have)}, []*slice{want}) {
 				t.Errorf("got %+v, want %+v", have, want)
 			}
 		})

@@ -16,11 +16,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 )
 
 // ensure makes the desired objects exist as they are, and deletes the existing ones that are not desired.
 func (w *writer) ensure(
-	ctx context.Context, job *v1alpha1.TrainingJob, desired []client.Object, existing []ownedObject,
+	ctx context.Context, job *v1alpha1.TrainingJob, desired []client.Object, existing []memory.OwnedObject,
 ) error {
 	var errs []error
 	wanted := map[types.UID]bool{}
@@ -29,27 +30,18 @@ func (w *writer) ensure(
 		if err != nil {
 			return fmt.Errorf("naming the kind of %s: %w", obj.GetName(), err)
 		}
-		have := find(existing, gvk, obj.GetName())
+		have := memory.Find(existing, gvk, obj.GetName())
 		if have != nil {
 			wanted[have.GetUID()] = true
 		}
 		errs = append(errs, w.ensureObject(ctx, job, gvk, obj, have))
 	}
 	for _, o := range existing {
-		if !wanted[o.object.GetUID()] && o.object.GetDeletionTimestamp() == nil {
+		if !wanted[o.Object.GetUID()] && o.Object.GetDeletionTimestamp() == nil {
 			errs = append(errs, w.deleteObject(ctx, job, o))
 		}
 	}
 	return errors.Join(errs...)
-}
-
-func find(existing []ownedObject, gvk schema.GroupVersionKind, name string) client.Object {
-	for _, o := range existing {
-		if o.gvk() == gvk && o.object.GetName() == name {
-			return o.object
-		}
-	}
-	return nil
 }
 
 // ensureObject creates an object that does not exist, and applies it where our part of it has drifted. It is
@@ -57,7 +49,7 @@ func find(existing []ownedObject, gvk schema.GroupVersionKind, name string) clie
 func (w *writer) ensureObject(
 	ctx context.Context, job *v1alpha1.TrainingJob, gvk schema.GroupVersionKind, obj, have client.Object,
 ) error {
-	want, err := desiredContent(obj, gvk, job)
+	want, err := memory.DesiredContent(obj, gvk, job)
 	if err != nil {
 		return err
 	}
@@ -65,14 +57,14 @@ func (w *writer) ensureObject(
 	case have == nil:
 		return w.createObject(ctx, job, gvk, want)
 	case have.GetDeletionTimestamp() != nil:
-		return errWaiting
+		return memory.ErrWaiting
 	}
-	drifted, err := hasDrifted(have, want)
+	drifted, err := memory.HasDrifted(have, want)
 	if err != nil {
 		return err
 	}
-	hash := want.GetAnnotations()[annotationApplied]
-	if !drifted || w.states.mutatedByAdmission(job.UID, have.GetUID(), hash) {
+	hash := want.GetAnnotations()[memory.AnnotationApplied]
+	if !drifted || w.states.MutatedByAdmission(job.UID, have.GetUID(), hash) {
 		return nil
 	}
 	return w.applyObject(ctx, job, gvk, want, have)
@@ -91,10 +83,10 @@ func (w *writer) createObject(
 		if err := w.resolveAlreadyExists(ctx, job, gvk, name); err != nil {
 			return err
 		}
-		return errStale // ours, and assumed now
+		return memory.ErrStale // ours, and assumed now
 	}
 	if err != nil {
-		if r, ok := rejectedObject(err, gvk, name); ok {
+		if r, ok := memory.RejectedObject(err, gvk, name); ok {
 			return r
 		}
 		return fmt.Errorf("creating %s %s: %w", gvk.Kind, name, err)
@@ -119,7 +111,7 @@ func (w *writer) applyObject(
 	config := client.ApplyConfigurationFromUnstructured(applied)
 	err = w.client.Apply(ctx, config, client.FieldOwner(v1alpha1.OperatorName), client.ForceOwnership)
 	if err != nil {
-		if r, ok := rejectedObject(err, gvk, want.GetName()); ok && !apierrors.IsNotFound(err) {
+		if r, ok := memory.RejectedObject(err, gvk, want.GetName()); ok && !apierrors.IsNotFound(err) {
 			return r
 		}
 		return fmt.Errorf("applying %s %s: %w", gvk.Kind, want.GetName(), err)
@@ -133,10 +125,10 @@ func (w *writer) applyObject(
 func (w *writer) moveFieldsToApply(
 	ctx context.Context, gvk schema.GroupVersionKind, have client.Object,
 ) (version string, err error) {
-	live, err := w.live.object(ctx, gvk, have.GetName(), have.GetNamespace())
+	live, err := w.live.Object(ctx, gvk, have.GetName(), have.GetNamespace())
 	if apierrors.IsNotFound(err) || err == nil &&
 		(live.GetUID() != have.GetUID() || live.GetResourceVersion() != have.GetResourceVersion()) {
-		return "", errStale
+		return "", memory.ErrStale
 	} else if err != nil {
 		return "", err
 	}
@@ -160,30 +152,30 @@ func (w *writer) moveFieldsToApply(
 func (w *writer) recordAnswer(
 	job *v1alpha1.TrainingJob, gvk schema.GroupVersionKind, answer, want *unstructured.Unstructured,
 ) error {
-	obj, err := typedObject(w.client.Scheme(), gvk, answer)
+	obj, err := memory.TypedObject(w.client.Scheme(), gvk, answer)
 	if err != nil {
 		return err
 	}
 	obj.SetManagedFields(nil)
-	w.owned.assume(job.UID, gvk, obj)
-	if !containsFields(answer.Object, want.Object) {
-		w.states.setMutatedByAdmission(job.UID, obj.GetUID(), want.GetAnnotations()[annotationApplied])
+	w.owned.Assume(job.UID, gvk, obj)
+	if !memory.ContainsFields(answer.Object, want.Object) {
+		w.states.SetMutatedByAdmission(job.UID, obj.GetUID(), want.GetAnnotations()[memory.AnnotationApplied])
 	}
 	return nil
 }
 
-func (w *writer) deleteObject(ctx context.Context, job *v1alpha1.TrainingJob, o ownedObject) error {
-	uid := o.object.GetUID()
+func (w *writer) deleteObject(ctx context.Context, job *v1alpha1.TrainingJob, o memory.OwnedObject) error {
+	uid := o.Object.GetUID()
 	obj := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Name: o.object.GetName(), Namespace: o.object.GetNamespace(),
+		Name: o.Object.GetName(), Namespace: o.Object.GetNamespace(),
 	}}
-	obj.SetGroupVersionKind(o.gvk())
+	obj.SetGroupVersionKind(o.GVK())
 	err := w.client.Delete(ctx, obj, client.Preconditions{UID: &uid},
 		client.PropagationPolicy(metav1.DeletePropagationBackground))
-	if err != nil && !isGoneOrReplaced(err) {
-		return fmt.Errorf("deleting %s %s: %w", o.gvk().Kind, obj.Name, err)
+	if err != nil && !memory.IsGoneOrReplaced(err) {
+		return fmt.Errorf("deleting %s %s: %w", o.GVK().Kind, obj.Name, err)
 	}
-	w.owned.assumeDeleted(job.UID, uid)
+	w.owned.AssumeDeleted(job.UID, uid)
 	return nil
 }
 

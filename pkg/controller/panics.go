@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/panics"
 )
 
@@ -26,7 +27,7 @@ const eventPanicked = "OperatorPanicked"
 // panicReporter reports recovered panics: in the log with the stack, as a metric, and as an event of the job.
 type panicReporter struct {
 	recorder events.EventRecorder
-	states   *jobStates
+	states   *memory.JobStates
 	metrics  *metrics
 }
 
@@ -42,7 +43,7 @@ func (r *panicReporter) report(
 		return
 	}
 	logger.Error(caught, "Recovered from a panic", "job", job.Namespace+"/"+job.Name)
-	if !r.states.emitOnce(job.UID, job.Status.Attempt, eventPanicked+" "+activity) {
+	if !r.states.EmitOnce(job.UID, job.Status.Attempt, eventPanicked+" "+activity) {
 		return
 	}
 	message := "The operator cannot " + activity + " this job because of a bug; other jobs are not affected. " +

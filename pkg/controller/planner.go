@@ -15,6 +15,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/contention"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/panics"
 	"mlplatform.example.com/trainingjob-operator/pkg/preemption"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
@@ -85,7 +86,7 @@ type planner struct {
 	client   client.Reader
 	clock    clock.WithTicker
 	state    *clusterState
-	owned    *ownedCache
+	owned    *memory.OwnedCache
 	counts   *jobCounts
 	backends []scheduler.Backend
 	// reports is nil where nobody receives any.
@@ -115,7 +116,7 @@ type rankRequests struct {
 }
 
 // newPlanner returns a planner; nil: the options ask for none.
-func newPlanner(d dependencies, o Options, owned *ownedCache, reporter *panicReporter) *planner {
+func newPlanner(d dependencies, o Options, owned *memory.OwnedCache, reporter *panicReporter) *planner {
 	if o.Planning == nil {
 		return nil
 	}
@@ -196,7 +197,7 @@ func (p *planner) plan(ctx context.Context) ([]types.NamespacedName, error) {
 		return nil, fmt.Errorf("listing the jobs: %w", err)
 	}
 	// In whole seconds a gang loses what its GPUs lose together, divided by their number.
-	now := p.clock.Now().Truncate(statusPrecision)
+	now := p.clock.Now().Truncate(memory.StatusPrecision)
 	jobs := p.contenders(ctx, list, now)
 	cluster := contention.Cluster{
 		Now: now, State: state, Jobs: jobs, GPUs: p.gpus, Recovered: p.recovered(ctx),
@@ -308,8 +309,8 @@ func (p *planner) requestsOf(job *v1alpha1.TrainingJob) rankRequests {
 
 func (p *planner) podsOf(job types.UID) []*corev1.Pod {
 	var pods []*corev1.Pod
-	for _, o := range p.owned.objects(job) {
-		if pod, ok := o.pod(); ok && !render.IsResolver(pod) {
+	for _, o := range p.owned.Objects(job) {
+		if pod, ok := o.Pod(); ok && !render.IsResolver(pod) {
 			pods = append(pods, pod)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/contention"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/preemption"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
@@ -88,7 +89,8 @@ func (p *planner) joinContest(c *contention.Job) {
 		!contention.HoldsNodes(c.TrainingJob) && !contention.AwaitsBroker(c.TrainingJob) {
 		return
 	}
-	contest, known := quotas.Contest(objectsOf(c.Backend, p.owned.objects(c.UID)), c.Requests, p.state.State())
+	objects := memory.ObjectsOf(c.Backend, p.owned.Objects(c.UID))
+	contest, known := quotas.Contest(objects, c.Requests, p.state.State())
 	if known {
 		c.Contest, c.Value = &contest, contest.Value
 	}
@@ -136,7 +138,7 @@ func (p *planner) blockedSince(job *v1alpha1.TrainingJob, now time.Time) time.Ti
 // gatherBroker adds to a snapshot what others' plans ask of the gang, and the class under which its ranks
 // wait. What is not known yet, in a process that has just begun, holds the gang back for a moment; it then
 // returns when to ask again.
-func (g *gatherer) gatherBroker(ctx context.Context, s *observed) (again time.Time, err error) {
+func (g *gatherer) gatherBroker(ctx context.Context, s *memory.Observed) (again time.Time, err error) {
 	p := g.planner
 	if p == nil || !p.brokering {
 		s.Spare = new(bool) // whoever was spared by a process that brokered is so no longer

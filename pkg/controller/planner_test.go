@@ -18,6 +18,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/clusterstate"
 	"mlplatform.example.com/trainingjob-operator/pkg/contention"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 )
 
 var dryRun = &Planning{
@@ -44,7 +45,7 @@ func lowJob(name, node string, saved time.Duration) (*v1alpha1.TrainingJob, *cor
 			Labels: map[string]string{
 				v1alpha1.LabelAttempt: "1", v1alpha1.LabelKubeflowReplicaType: "worker", v1alpha1.LabelJobName: name,
 			},
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, jobKind)},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, memory.JobKind)},
 		},
 		Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{
 			Name: "trainer", Resources: job.Spec.Resources,
@@ -209,7 +210,7 @@ func TestPlannerIsIdle(t *testing.T) {
 		t.Error("nobody waits:", err)
 	}
 	p.counts.waiting.Store(1)
-	p.state = &clusterState{Cluster: clusterstate.New(jobKind.Kind)}
+	p.state = &clusterState{Cluster: clusterstate.New(memory.JobKind.Kind)}
 	if _, err := p.plan(t.Context()); err != nil {
 		t.Error("the cluster is not known:", err)
 	}
@@ -288,7 +289,7 @@ func BenchmarkPlan(b *testing.B) {
 			pod.Name, pod.UID = fmt.Sprint(name, "-worker-", r), types.UID(fmt.Sprint(name, r))
 			pod.Spec.NodeName = fmt.Sprintf("low-%04d", (i+125*r)%gangs)
 			state.SetPod(pod)
-			f.r.owned.observe(podKind, pod)
+			f.r.owned.Observe(memory.PodKind, pod)
 		}
 		list.Items = append(list.Items, *job)
 	}

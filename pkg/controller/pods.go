@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
@@ -29,7 +30,7 @@ func (e createError) Unwrap() error { return e.error }
 // create is begun. Where the last try was rejected the first rank goes alone, so that a quota that is still
 // used up costs one write.
 func (w *writer) createPods(
-	ctx context.Context, s *observed, ranks []spec.RankRef, attempt int32,
+	ctx context.Context, s *memory.Observed, ranks []spec.RankRef, attempt int32,
 ) error {
 	if s.Backend == nil {
 		return nil
@@ -39,8 +40,8 @@ func (w *writer) createPods(
 	}
 	// Some names of a former job's ranks are free before others, and a scheduler may count the pods that are
 	// left towards the new gang, whose group has the same name: it would then place a part of the gang alone.
-	if former := w.owned.podOfFormerJob(s.Job); former != nil {
-		return nameTaken(podKind, former.Name, s.Job, former)
+	if former := w.owned.PodOfFormerJob(s.Job); former != nil {
+		return memory.NameTaken(memory.PodKind, former.Name, s.Job, former)
 	}
 	if s.CreateBackoff != nil {
 		if err := w.createRank(ctx, s, ranks[0], attempt); err != nil {
@@ -66,18 +67,18 @@ func (w *writer) createPods(
 }
 
 // createRank creates the pod of one rank.
-func (w *writer) createRank(ctx context.Context, s *observed, rank spec.RankRef, attempt int32) error {
+func (w *writer) createRank(ctx context.Context, s *memory.Observed, rank spec.RankRef, attempt int32) error {
 	pod, err := render.Pod(s.Job, rank, attempt, s.Verdict.Admitted, s.Agent, s.GPUs)
 	if err != nil { // a valid job has none: its status was written by somebody else
 		return fmt.Errorf("rendering rank %s-%d: %w", rank.Role, rank.Index, err)
 	}
-	s.Backend.Join(pod, s.gang(), s.Verdict)
-	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(s.Job, jobKind)}
+	s.Backend.Join(pod, s.SchedulerGang(), s.Verdict)
+	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(s.Job, memory.JobKind)}
 	return w.createPod(ctx, s.Job, pod)
 }
 
 // createResolver creates the pod that searches the job's volume.
-func (w *writer) createResolver(ctx context.Context, s *observed) error {
+func (w *writer) createResolver(ctx context.Context, s *memory.Observed) error {
 	if err := w.confirmAttempt(ctx, s.Job); err != nil {
 		return err
 	}
@@ -87,7 +88,7 @@ func (w *writer) createResolver(ctx context.Context, s *observed) error {
 	}
 	err = w.createPod(ctx, s.Job, pod)
 	if errors.As(err, &createError{}) {
-		if r, ok := rejectedPod(err, s.gang(), 0); ok {
+		if r, ok := memory.RejectedPod(err, s.SchedulerGang(), 0); ok {
 			return r
 		}
 	}
@@ -97,24 +98,24 @@ func (w *writer) createResolver(ctx context.Context, s *observed) error {
 func (w *writer) createPod(ctx context.Context, job *v1alpha1.TrainingJob, pod *corev1.Pod) error {
 	err := w.client.Create(ctx, pod, client.FieldOwner(v1alpha1.OperatorName))
 	if apierrors.IsAlreadyExists(err) {
-		return w.resolveAlreadyExists(ctx, job, podKind, pod.Name)
+		return w.resolveAlreadyExists(ctx, job, memory.PodKind, pod.Name)
 	}
 	if err != nil {
 		return createError{fmt.Errorf("creating pod %s: %w", pod.Name, err)}
 	}
 	w.metrics.podsCreated.Inc()
-	trimPod(pod)
-	w.owned.assume(job.UID, podKind, pod)
+	memory.TrimPod(pod)
+	w.owned.Assume(job.UID, memory.PodKind, pod)
 	return nil
 }
 
 // rejectionOf returns the rejection that a createError is, or the error as it is. It must be called when no
 // create is under way any more: those that succeeded count towards a quota.
-func (w *writer) rejectionOf(s *observed, err error) error {
+func (w *writer) rejectionOf(s *memory.Observed, err error) error {
 	if !errors.As(err, &createError{}) {
 		return err
 	}
-	if r, ok := rejectedPod(err, s.gang(), w.livePods(s.Job.UID)); ok {
+	if r, ok := memory.RejectedPod(err, s.SchedulerGang(), w.livePods(s.Job.UID)); ok {
 		return r
 	}
 	return err
@@ -123,8 +124,8 @@ func (w *writer) rejectionOf(s *observed, err error) error {
 // livePods counts the pods of a job that use a part of a quota.
 func (w *writer) livePods(job types.UID) int64 {
 	var n int64
-	for _, o := range w.owned.objects(job) {
-		if pod, ok := o.pod(); ok && !observation.Ended(pod) {
+	for _, o := range w.owned.Objects(job) {
+		if pod, ok := o.Pod(); ok && !observation.Ended(pod) {
 			n++
 		}
 	}
@@ -153,13 +154,13 @@ func (w *writer) deletePod(ctx context.Context, job *v1alpha1.TrainingJob, d dec
 	}
 	target := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace}}
 	err := w.client.Delete(ctx, target, options...)
-	if err != nil && !isGoneOrReplaced(err) {
+	if err != nil && !memory.IsGoneOrReplaced(err) {
 		return fmt.Errorf("deleting pod %s: %w", pod.Name, err)
 	}
 	if err == nil {
 		w.metrics.podsDeleted.Inc()
 	}
-	w.owned.assumeDeleted(job.UID, uid)
+	w.owned.AssumeDeleted(job.UID, uid)
 	return nil
 }
 
@@ -168,7 +169,7 @@ func (w *writer) deletePod(ctx context.Context, job *v1alpha1.TrainingJob, d dec
 func firstOf(errs []error) error {
 	var first error
 	for _, err := range errs {
-		var rejected *rejection
+		var rejected *memory.Rejection
 		if errors.As(err, &rejected) {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/panics"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
 	"mlplatform.example.com/trainingjob-operator/pkg/turn"
@@ -32,8 +33,8 @@ const (
 type Reconciler struct {
 	client       client.Client
 	clock        clock.PassiveClock
-	owned        *ownedCache
-	states       *jobStates
+	owned        *memory.OwnedCache
+	states       *memory.JobStates
 	availability *availability
 	// reports is nil where nobody receives any.
 	reports  Reports
@@ -68,8 +69,8 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 	} else if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading the job: %w", err)
 	}
-	r.owned.track(req.NamespacedName, job.UID)
-	r.states.track(req.NamespacedName, job.UID)
+	r.owned.Track(req.NamespacedName, job.UID)
+	r.states.Track(req.NamespacedName, job.UID)
 	if !job.DeletionTimestamp.IsZero() {
 		backends := r.availability.backends
 		return r.settleGone(errors.Join(
@@ -78,7 +79,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.releaseGone(ctx, req.NamespacedName, job.UID); err != nil {
 		return r.settleGone(err)
 	}
-	if r.states.isStale(job) {
+	if r.states.IsStale(job) {
 		return reconcile.Result{}, nil // its watch event starts the next reconcile
 	}
 	r.metrics.beginSeries(job)
@@ -90,7 +91,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err
 	}
 	plan := trainingjob.Decide(s.Snapshot)
-	r.states.setOtherReason(job.UID, plan.OtherReason)
+	r.states.SetOtherReason(job.UID, plan.OtherReason)
 	if logger := log.FromContext(ctx).V(1); len(plan.Notes) > 0 {
 		logger.Info("Decided", "phase", plan.Status.Phase, "notes", plan.Notes)
 	}
@@ -101,8 +102,8 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 	if !plan.Transition {
 		applied = r.writer.apply(ctx, s, plan)
 	}
-	var rejected *rejection
-	if errors.Is(applied, errStale) || errors.As(applied, &rejected) || plan.DeleteJob {
+	var rejected *memory.Rejection
+	if errors.Is(applied, memory.ErrStale) || errors.As(applied, &rejected) || plan.DeleteJob {
 		// A rejection is why the job waits, and the plan did not know of it: the next reconcile does.
 		return r.settle(s, plan, applied)
 	}
@@ -113,12 +114,12 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 // forget drops everything that is remembered of the job that had a name, which is gone.
 func (r *Reconciler) forget(name types.NamespacedName) {
 	if r.reports != nil {
-		for _, uid := range r.owned.jobsNamed(name) {
+		for _, uid := range r.owned.JobsNamed(name) {
 			r.reports.Forget(uid)
 		}
 	}
-	r.owned.untrack(name)
-	r.states.untrack(name)
+	r.owned.Untrack(name)
+	r.states.Untrack(name)
 	r.availability.forget(name)
 }
 
@@ -128,16 +129,16 @@ func (r *Reconciler) releaseGone(ctx context.Context, name types.NamespacedName,
 
 // settle says what happens next: an error is retried with backoff, a conflict or a rejection silently and
 // soon; otherwise only time may change the answer.
-func (r *Reconciler) settle(s *observed, plan trainingjob.Plan, err error) (reconcile.Result, error) {
-	var rejected *rejection
+func (r *Reconciler) settle(s *memory.Observed, plan trainingjob.Plan, err error) (reconcile.Result, error) {
+	var rejected *memory.Rejection
 	switch {
 	case err == nil:
 		return reconcile.Result{RequeueAfter: r.untilWake(s, plan), Priority: new(turn.Usual)}, nil
-	case isOnly(err, func(e error) bool { return errors.As(e, &rejected) }):
+	case memory.IsOnly(err, func(e error) bool { return errors.As(e, &rejected) }):
 		return r.silently(err, rejectionRequeue)
-	case isOnly(err, isConflict):
+	case memory.IsOnly(err, memory.IsConflict):
 		return r.silently(err, conflictRequeue)
-	case isOnly(err, isNamespaceTerminating):
+	case memory.IsOnly(err, memory.IsNamespaceTerminating):
 		return r.silently(err, 0) // the job goes too
 	}
 	return reconcile.Result{}, err
@@ -145,7 +146,7 @@ func (r *Reconciler) settle(s *observed, plan trainingjob.Plan, err error) (reco
 
 // settleGone says what happens next to a job of which nothing is left to decide.
 func (r *Reconciler) settleGone(err error) (reconcile.Result, error) {
-	if err != nil && isOnly(err, isConflict) {
+	if err != nil && memory.IsOnly(err, memory.IsConflict) {
 		return r.silently(err, conflictRequeue)
 	}
 	return reconcile.Result{}, err
@@ -158,10 +159,10 @@ func (r *Reconciler) silently(err error, after time.Duration) (reconcile.Result,
 }
 
 // untilWake returns the time until the next reconcile if nothing happens; 0: never.
-func (r *Reconciler) untilWake(s *observed, plan trainingjob.Plan) time.Duration {
+func (r *Reconciler) untilWake(s *memory.Observed, plan trainingjob.Plan) time.Duration {
 	wake := plan.Wake
-	if !s.recheckAt.IsZero() && (wake.IsZero() || s.recheckAt.Before(wake)) {
-		wake = s.recheckAt
+	if !s.RecheckAt.IsZero() && (wake.IsZero() || s.RecheckAt.Before(wake)) {
+		wake = s.RecheckAt
 	}
 	if wake.IsZero() {
 		return 0

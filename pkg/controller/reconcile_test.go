@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 )
 
 var (
@@ -82,7 +83,7 @@ func TestStaleJobIsLeftAlone(t *testing.T) {
 func TestFirstCreateReadsTheJobUncached(t *testing.T) {
 	f := newFixture(t, bert(2))
 	f.wants("queued", queued...)
-	f.dependencies.states.now = func() time.Time { return time.Now().Add(writeConfirms) }
+	f.dependencies.states.Now = func() time.Time { return time.Now().Add(memory.WriteConfirms) }
 	f.uncached = f.job()
 	f.uncached.Status.Attempt = 2
 	result := f.wants("another leader has made attempt 2: nothing is created for attempt 1")

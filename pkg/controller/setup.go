@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
@@ -148,7 +149,7 @@ type dependencies struct {
 	uncached       client.Reader
 	recorder       events.EventRecorder
 	metrics        *metrics
-	states         *jobStates
+	states         *memory.JobStates
 	counts         *jobCounts
 	availability   *availability
 	autoscaler     *autoscaler
@@ -162,7 +163,7 @@ func newDependencies(mgr manager.Manager, o Options) (dependencies, error) {
 	d := dependencies{
 		uncached: mgr.GetAPIReader(),
 		recorder: mgr.GetEventRecorder(v1alpha1.OperatorName),
-		states:   newJobStates(),
+		states:   memory.NewJobStates(),
 		counts:   &jobCounts{},
 		woken:    make(waker),
 		jitter:   func(d time.Duration) time.Duration { return wait.Jitter(d, 0.3) },
@@ -175,7 +176,7 @@ func newDependencies(mgr manager.Manager, o Options) (dependencies, error) {
 		return d, err
 	}
 	if len(clusterKinds(o.Backends...)) > 0 {
-		if d.clusterObjects, err = newClusterObjects(mgr, d.states.tracked); err != nil {
+		if d.clusterObjects, err = newClusterObjects(mgr, d.states.Tracked); err != nil {
 			return d, err
 		}
 	}
@@ -192,8 +193,8 @@ func newDependencies(mgr manager.Manager, o Options) (dependencies, error) {
 }
 
 func newReconciler(d dependencies, o Options) *Reconciler {
-	live := liveReader{Reader: d.uncached, scheme: o.Client.Scheme()}
-	owned := newOwnedCache(o.Clock, d.states.objectGone)
+	live := memory.LiveReader{Reader: d.uncached, Scheme: o.Client.Scheme()}
+	owned := memory.NewOwnedCache(o.Clock, d.states.ObjectGone)
 	reporter := &panicReporter{recorder: d.recorder, states: d.states, metrics: d.metrics}
 	return &Reconciler{
 		panics: reporter,

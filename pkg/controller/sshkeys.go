@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
@@ -37,7 +38,7 @@ func (r *Reconciler) makeKey(ctx context.Context, job *v1alpha1.TrainingJob) err
 		return err
 	}
 	key, err := r.writer.createKey(ctx, job)
-	var rejected *rejection
+	var rejected *memory.Rejection
 	if errors.As(err, &rejected) {
 		r.writer.backOff(job, rejected)
 	}
@@ -49,7 +50,7 @@ func (r *Reconciler) makeKey(ctx context.Context, job *v1alpha1.TrainingJob) err
 	if _, err := r.status.patch(ctx, job, status); err != nil {
 		return err
 	}
-	return errStale // the ranks are created by what is recorded
+	return memory.ErrStale // the ranks are created by what is recorded
 }
 
 // createKey creates the Secret of a new key.
@@ -64,9 +65,9 @@ func (w *writer) createKey(ctx context.Context, job *v1alpha1.TrainingJob) (*v1a
 	case err == nil:
 		return key, nil
 	case apierrors.IsAlreadyExists(err):
-		return nil, errStale // whose it is cannot be known: the next key has another name
+		return nil, memory.ErrStale // whose it is cannot be known: the next key has another name
 	}
-	if r, ok := rejectedObject(err, secretKind, key.SSHSecretName); ok {
+	if r, ok := memory.RejectedObject(err, memory.SecretKind, key.SSHSecretName); ok {
 		return nil, r
 	}
 	return nil, fmt.Errorf("creating Secret %s: %w", key.SSHSecretName, err)

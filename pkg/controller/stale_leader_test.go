@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
@@ -49,7 +50,7 @@ func ranksOf(t *testing.T, job *v1alpha1.TrainingJob) []client.Object {
 			t.Fatal(err)
 		}
 		pod.UID = types.UID("uid-" + pod.Name)
-		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, jobKind)}
+		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, memory.JobKind)}
 		pod.Spec.NodeName, pod.Status.Phase = "node", corev1.PodRunning
 		all = append(all, pod)
 	}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
@@ -28,7 +29,7 @@ const maxNote = 1024
 type statusWriter struct {
 	client   client.Client
 	recorder events.EventRecorder
-	states   *jobStates
+	states   *memory.JobStates
 	metrics  *metrics
 	clock    clock.PassiveClock
 }
@@ -44,7 +45,7 @@ func (w *statusWriter) write(ctx context.Context, job *v1alpha1.TrainingJob, pla
 	if wrote {
 		w.emit(job, plan.Events)
 		w.metrics.countEvents(plan.Events)
-		statusChange{w.metrics, job, &plan.Status, w.clock.Now(), w.states.emitOnce}.count()
+		statusChange{w.metrics, job, &plan.Status, w.clock.Now(), w.states.EmitOnce}.count()
 	}
 	return err
 }
@@ -79,15 +80,15 @@ func (w *statusWriter) patch(
 	if err != nil {
 		return false, nil // the job is gone, and its deletion event is on its way
 	}
-	w.states.setStatusVersion(job.UID, changed.ResourceVersion)
-	w.states.setAttemptWritten(job.UID, status.Attempt)
+	w.states.SetStatusVersion(job.UID, changed.ResourceVersion)
+	w.states.SetAttemptWritten(job.UID, status.Attempt)
 	return true, nil
 }
 
 // emit sends events. The status that says the same must be persisted.
 func (w *statusWriter) emit(job *v1alpha1.TrainingJob, events []decision.Event) {
 	for _, e := range events {
-		if e.Once != "" && !w.states.emitOnce(job.UID, job.Status.Attempt, e.Once) {
+		if e.Once != "" && !w.states.EmitOnce(job.UID, job.Status.Attempt, e.Once) {
 			continue
 		}
 		kind := corev1.EventTypeNormal

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 )
 
 // countedOf returns what a registry has counted of jobs, by name and labels: the values of counters that are
@@ -64,12 +65,12 @@ func countAll(t *testing.T, changes ...change) map[string]float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	states := newJobStates()
+	states := memory.NewJobStates()
 	for _, c := range changes {
 		j := bert(2)
 		j.Spec.RunPolicy.SchedulingPolicy.PriorityClass = "high"
 		j.Status = c.from
-		statusChange{m, j, &c.to, start.Add(time.Minute), states.emitOnce}.count()
+		statusChange{m, j, &c.to, start.Add(time.Minute), states.EmitOnce}.count()
 	}
 	return countedOf(t, registry)
 }
@@ -330,25 +331,27 @@ func TestTypesOfErrors(t *testing.T) {
 	conflict := fmt.Errorf("writing: %w", apierrors.NewConflict(jobs, "bert", errors.New("changed")))
 	tests := map[string]struct {
 		err  error
-		want []errorType
+		want []memory.ErrorType
 	}{
 		"none":        {nil, nil},
 		"told to end": {fmt.Errorf("reading: %w", context.Canceled), nil},
-		"conflict":    {conflict, []errorType{errorConflict}},
-		"stale":       {fmt.Errorf("applying: %w", errStale), []errorType{errorStale}},
-		"rejected":    {errors.Join(&rejection{}, &rejection{}), []errorType{errorRejected}},
-		"api":         {apierrors.NewInternalError(errors.New("etcd")), []errorType{errorAPI}},
-		"unreachable": {&url.Error{Op: "Get", Err: errors.New("refused")}, []errorType{errorAPI}},
-		"a bug":       {errors.New("no role"), []errorType{errorInternal}},
-		"several, once each": {errors.Join(errors.Join(conflict, conflict), errStale),
-			[]errorType{errorConflict, errorStale}},
+		"conflict":    {conflict, []memory.ErrorType{memory.ErrorConflict}},
+		"stale":       {fmt.Errorf("applying: %w", memory.ErrStale), []memory.ErrorType{memory.ErrorStale}},
+		"rejected": {
+			errors.Join(&memory.Rejection{}, &memory.Rejection{}), []memory.ErrorType{memory.ErrorRejected},
+		},
+		"api":         {apierrors.NewInternalError(errors.New("etcd")), []memory.ErrorType{memory.ErrorAPI}},
+		"unreachable": {&url.Error{Op: "Get", Err: errors.New("refused")}, []memory.ErrorType{memory.ErrorAPI}},
+		"a bug":       {errors.New("no role"), []memory.ErrorType{memory.ErrorInternal}},
+		"several, once each": {errors.Join(errors.Join(conflict, conflict), memory.ErrStale),
+			[]memory.ErrorType{memory.ErrorConflict, memory.ErrorStale}},
 	}
 	for name, tc := range tests {
-		if got := typesOf(tc.err); !slices.Equal(got, tc.want) {
+		if got := memory.TypesOf(tc.err); !slices.Equal(got, tc.want) {
 			t.Errorf("%s: got %v, want %v", name, got, tc.want)
 		}
-		for _, typ := range typesOf(tc.err) {
-			if !slices.Contains(errorTypes, typ) {
+		for _, typ := range memory.TypesOf(tc.err) {
+			if !slices.Contains(memory.ErrorTypes, typ) {
 				t.Errorf("%s: %s is not in the list", name, typ)
 			}
 		}

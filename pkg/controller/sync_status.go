@@ -16,22 +16,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
 // syncStatus reports the status of the gang to the scheduler, where its backend is a QuotaSystem.
-func (w *writer) syncStatus(ctx context.Context, s *observed, status scheduler.GangStatus) error {
+func (w *writer) syncStatus(ctx context.Context, s *memory.Observed, status scheduler.GangStatus) error {
 	quotas := scheduler.Of(s.Backend).QuotaSystem
 	if quotas == nil {
 		return nil
 	}
-	objs := s.groupObjects()
+	objs := s.GroupObjects()
 	if len(objs) == 0 {
 		return nil
 	}
-	gang := s.gang()
+	gang := s.SchedulerGang()
 	objs = append(objs, gang.ClusterObjects...)
 	return w.tellScheduler(ctx, s.Job.UID, quotas.SyncStatus(gang, status, objs))
 }
@@ -43,7 +44,7 @@ func (w *writer) releaseGone(
 	ctx context.Context, backends []scheduler.Backend, name types.NamespacedName, keep types.UID,
 ) error {
 	var errs []error
-	for _, uid := range w.owned.jobsNamed(name) {
+	for _, uid := range w.owned.JobsNamed(name) {
 		if uid != keep {
 			errs = append(errs, w.releaseJob(ctx, backends, name, uid))
 		}
@@ -54,12 +55,12 @@ func (w *writer) releaseGone(
 func (w *writer) releaseJob(
 	ctx context.Context, backends []scheduler.Backend, name types.NamespacedName, uid types.UID,
 ) error {
-	owned := w.owned.objects(uid)
+	owned := w.owned.Objects(uid)
 	status := scheduler.GangStatus{
-		Gone: true, Over: true, Now: metav1.NewTime(w.clock.Now().Truncate(statusPrecision)),
+		Gone: true, Over: true, Now: metav1.NewTime(w.clock.Now().Truncate(memory.StatusPrecision)),
 	}
 	for _, o := range owned {
-		if pod, ok := o.pod(); ok && !observation.Ended(pod) && !render.IsResolver(pod) {
+		if pod, ok := o.Pod(); ok && !observation.Ended(pod) && !render.IsResolver(pod) {
 			status.PodsLeft++
 		}
 	}
@@ -68,14 +69,14 @@ func (w *writer) releaseJob(
 		if quotas == nil {
 			continue
 		}
-		objs := objectsOf(b, owned)
+		objs := memory.ObjectsOf(b, owned)
 		if len(objs) == 0 {
 			continue
 		}
 		if err := w.confirmGone(ctx, name, uid); err != nil {
 			return err
 		}
-		owner := metav1.NewControllerRef(&metav1.ObjectMeta{Name: name.Name, UID: uid}, jobKind)
+		owner := metav1.NewControllerRef(&metav1.ObjectMeta{Name: name.Name, UID: uid}, memory.JobKind)
 		gang := scheduler.Gang{Name: name.Name, Namespace: name.Namespace, Owner: *owner}
 		if err := w.tellScheduler(ctx, uid, quotas.SyncStatus(gang, status, objs)); err != nil {
 			return err
@@ -93,7 +94,7 @@ func (w *writer) confirmGone(ctx context.Context, name types.NamespacedName, uid
 		return fmt.Errorf("reading the job uncached: %w", err)
 	}
 	if err == nil && live.UID == uid && live.DeletionTimestamp == nil {
-		return errStale
+		return memory.ErrStale
 	}
 	return nil
 }
@@ -122,7 +123,7 @@ func (w *writer) tell(ctx context.Context, job types.UID, write scheduler.Write)
 		answer, err = w.applyWhole(ctx, gvk, write)
 	}
 	if apierrors.IsNotFound(err) {
-		return errStale // it went meanwhile, and its deletion event is on its way
+		return memory.ErrStale // it went meanwhile, and its deletion event is on its way
 	}
 	if err != nil {
 		return fmt.Errorf("telling %s %s (%s): %w", gvk.Kind, name, write.Why, err)
@@ -132,7 +133,7 @@ func (w *writer) tell(ctx context.Context, job types.UID, write scheduler.Write)
 		return nil // the write removed the last finalizer: the object is gone
 	}
 	answer.SetManagedFields(nil)
-	w.owned.assume(job, gvk, answer)
+	w.owned.Assume(job, gvk, answer)
 	return nil
 }
 
@@ -157,7 +158,7 @@ func (w *writer) applyWhole(
 	u.SetGroupVersionKind(gvk)
 	unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
 	unstructured.RemoveNestedField(content, "metadata", "managedFields")
-	dropNulls(content)
+	memory.DropNulls(content)
 	config := client.ApplyConfigurationFromUnstructured(u)
 	if write.Subresource != "" {
 		err = w.client.SubResource(write.Subresource).Apply(ctx, config, fieldOwner(write), client.ForceOwnership)
@@ -167,7 +168,7 @@ func (w *writer) applyWhole(
 	if err != nil {
 		return nil, err
 	}
-	return typedObject(w.client.Scheme(), gvk, u)
+	return memory.TypedObject(w.client.Scheme(), gvk, u)
 }
 
 func fieldOwner(write scheduler.Write) client.FieldOwner {

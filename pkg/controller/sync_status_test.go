@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 	"mlplatform.example.com/trainingjob-operator/scheduler/native"
 	"mlplatform.example.com/trainingjob-operator/scheduler/schedulertest/stubs"
@@ -113,9 +114,9 @@ func TestGroupOfADeletedJobIsReleasedWithItsLastPod(t *testing.T) {
 	f.wants("the last pod is gone", "patch PodGroup bert-1")
 	f.sync()
 	f.wants("and nothing is left to do")
-	if left := f.r.owned.jobsNamed(types.NamespacedName{Namespace: "default", Name: "bert"}); len(left) > 0 {
+	if left := f.r.owned.JobsNamed(types.NamespacedName{Namespace: "default", Name: "bert"}); len(left) > 0 {
 		// The Service is the garbage collector's.
-		if all := f.r.owned.objects(left[0]); len(all) != 1 || all[0].gvk() != serviceKind {
+		if all := f.r.owned.Objects(left[0]); len(all) != 1 || all[0].GVK() != memory.ServiceKind {
 			t.Errorf("the cache still has %v", all)
 		}
 	}

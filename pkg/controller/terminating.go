@@ -25,10 +25,10 @@ func (w *writer) endTerminating(
 	if slices.Contains(job.Finalizers, metav1.FinalizerOrphanDependents) {
 		return nil
 	}
-	owned := w.owned.objects(job.UID)
+	owned := w.owned.Objects(job.UID)
 	var ranks []decision.PodDeletion
 	for _, o := range owned {
-		if pod, ok := o.pod(); ok && !observation.Ended(pod) {
+		if pod, ok := o.Pod(); ok && !observation.Ended(pod) {
 			ranks = append(ranks, decision.PodDeletion{Pod: pod, Why: "the job is being deleted"})
 		}
 	}
@@ -41,7 +41,7 @@ func (w *writer) endTerminating(
 			continue
 		}
 		for _, o := range owned {
-			if slices.Contains(b.Kinds(), o.gvk()) && o.object.GetDeletionTimestamp() == nil {
+			if slices.Contains(b.Kinds(), o.GVK()) && o.Object.GetDeletionTimestamp() == nil {
 				errs = append(errs, w.deleteObject(ctx, job, o))
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
@@ -28,7 +29,7 @@ const wakeOwner = v1alpha1.OperatorName + "-wake"
 
 // wakeScheduler wakes a scheduler that rests: it annotates objects that the scheduler watches. If the limit
 // is reached it is tried again at the plan's Wake.
-func (w *writer) wakeScheduler(ctx context.Context, s *observed, woken *observation.Woken) error {
+func (w *writer) wakeScheduler(ctx context.Context, s *memory.Observed, woken *observation.Woken) error {
 	waker := scheduler.Of(s.Backend).Waker
 	if woken == nil || waker == nil {
 		return nil
@@ -47,13 +48,13 @@ func (w *writer) wakeScheduler(ctx context.Context, s *observed, woken *observat
 }
 
 // wakeTargets returns the objects whose change wakes the scheduler: the gang's group, or its waiting pods.
-func wakeTargets(s *observed, waker scheduler.Waker) []ownedObject {
-	var targets []ownedObject
+func wakeTargets(s *memory.Observed, waker scheduler.Waker) []memory.OwnedObject {
+	var targets []memory.OwnedObject
 	kind := waker.WokenBy()
 	if kind == scheduler.PodKind {
 		for _, pod := range s.Pods {
 			if pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && !observation.Ended(pod) {
-				targets = append(targets, newOwnedObject(kind, pod))
+				targets = append(targets, memory.NewOwnedObject(kind, pod))
 			}
 		}
 		return targets
@@ -62,43 +63,44 @@ func wakeTargets(s *observed, waker scheduler.Waker) []ownedObject {
 		if wanted.GetObjectKind().GroupVersionKind() != kind {
 			continue
 		}
-		if group := find(s.groups, kind, wanted.GetName()); group != nil && group.GetDeletionTimestamp() == nil {
-			targets = append(targets, newOwnedObject(kind, group))
+		group := memory.Find(s.Groups, kind, wanted.GetName())
+		if group != nil && group.GetDeletionTimestamp() == nil {
+			targets = append(targets, memory.NewOwnedObject(kind, group))
 		}
 	}
 	return targets
 }
 
 func (w *writer) noteWoken(
-	ctx context.Context, job *v1alpha1.TrainingJob, o ownedObject, woken observation.Woken,
+	ctx context.Context, job *v1alpha1.TrainingJob, o memory.OwnedObject, woken observation.Woken,
 ) error {
-	obj, err := newObject(w.client.Scheme(), o.gvk())
+	obj, err := memory.NewObject(w.client.Scheme(), o.GVK())
 	if err != nil {
 		return err
 	}
-	obj.SetName(o.object.GetName())
-	obj.SetNamespace(o.object.GetNamespace())
+	obj.SetName(o.Object.GetName())
+	obj.SetNamespace(o.Object.GetNamespace())
 	// With the UID, which cannot change, another object of the name is left alone.
 	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil,
-		`{"metadata":{"uid":%q,"annotations":{%q:%q}}}`, o.object.GetUID(), v1alpha1.AnnotationWoken, woken))
+		`{"metadata":{"uid":%q,"annotations":{%q:%q}}}`, o.Object.GetUID(), v1alpha1.AnnotationWoken, woken))
 	err = w.client.Patch(ctx, obj, patch, client.FieldOwner(wakeOwner))
-	if isGoneOrReplaced(err) {
+	if memory.IsGoneOrReplaced(err) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("waking the scheduler by %s %s: %w", o.gvk().Kind, obj.GetName(), err)
+		return fmt.Errorf("waking the scheduler by %s %s: %w", o.GVK().Kind, obj.GetName(), err)
 	}
 	if pod, ok := obj.(*corev1.Pod); ok {
-		trimPod(pod)
+		memory.TrimPod(pod)
 	}
 	obj.SetManagedFields(nil)
-	w.owned.assume(job.UID, o.gvk(), obj)
+	w.owned.Assume(job.UID, o.GVK(), obj)
 	return nil
 }
 
 // wokenOf reads how often the scheduler was woken for the gang.
-func wokenOf(s *observed) observation.Woken {
-	objects := s.groupObjects()
+func wokenOf(s *memory.Observed) observation.Woken {
+	objects := s.GroupObjects()
 	for _, pod := range s.Pods {
 		objects = append(objects, pod)
 	}

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 	"mlplatform.example.com/trainingjob-operator/scheduler/native"
 )
@@ -103,19 +104,19 @@ func TestWakingIsBoundedOverAllGangs(t *testing.T) {
 // TestBinderIsWokenByItsOwnGroup: of a gang's objects, the one that its scheduler hears of is changed.
 func TestBinderIsWokenByItsOwnGroup(t *testing.T) {
 	workload := schema.GroupVersionKind{Group: "kueue.x-k8s.io", Version: "v1beta2", Kind: "Workload"}
-	var s observed
+	var s memory.Observed
 	for _, kind := range []schema.GroupVersionKind{workload, groupKind} {
 		o := &unstructured.Unstructured{}
 		o.SetGroupVersionKind(kind)
 		o.SetName("bert-1")
 		s.Gang.Wanted = append(s.Gang.Wanted, o)
-		s.groups = append(s.groups, newOwnedObject(kind, o))
+		s.Groups = append(s.Groups, memory.NewOwnedObject(kind, o))
 	}
-	if got := wakeTargets(&s, resting{by: groupKind}); len(got) != 1 || got[0].gvk() != groupKind {
+	if got := wakeTargets(&s, resting{by: groupKind}); len(got) != 1 || got[0].GVK() != groupKind {
 		t.Errorf("it changes %v", got)
 	}
 	deleted := metav1.Now()
-	s.groups[1].object.SetDeletionTimestamp(&deleted)
+	s.Groups[1].Object.SetDeletionTimestamp(&deleted)
 	if got := wakeTargets(&s, resting{by: groupKind}); len(got) != 0 {
 		t.Errorf("a group that is being deleted wakes nobody, and it changes %v", got)
 	}

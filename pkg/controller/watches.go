@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/turn"
 )
 
@@ -68,7 +69,7 @@ func (w waker) source() source.TypedSource[reconcile.Request] {
 type watches struct {
 	mgr        manager.Manager
 	controller controller.Controller
-	owned      *ownedCache
+	owned      *memory.OwnedCache
 	// clusterObjects is nil where no backend has ClusterKinds; clusterKinds are theirs.
 	clusterObjects *clusterObjects
 	clusterKinds   []schema.GroupVersionKind
@@ -82,9 +83,9 @@ func (w *watches) start(woken waker) error {
 		w.controller.Watch(jobs),
 		w.controller.Watch(source.Kind(cache, &corev1.Node{}, nodeHandler{owned: w.owned})),
 		w.controller.Watch(woken.source()),
-		w.add(podKind),
-		w.add(serviceKind),
-		w.add(sliceKind),
+		w.add(memory.PodKind),
+		w.add(memory.ServiceKind),
+		w.add(memory.SliceKind),
 	)
 }
 
@@ -116,7 +117,7 @@ func (w *watches) source(gvk schema.GroupVersionKind) (*awaitableSource, error) 
 	if slices.Contains(w.clusterKinds, gvk) {
 		return w.clusterObjects.source(gvk, w.mgr.GetScheme())
 	}
-	empty, err := newObject(w.mgr.GetScheme(), gvk)
+	empty, err := memory.NewObject(w.mgr.GetScheme(), gvk)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
 
@@ -19,10 +20,10 @@ import (
 // owned-object cache or the job's state.
 type writer struct {
 	client  client.Client
-	live    liveReader
+	live    memory.LiveReader
 	clock   clock.PassiveClock
-	owned   *ownedCache
-	states  *jobStates
+	owned   *memory.OwnedCache
+	states  *memory.JobStates
 	metrics *metrics
 	// parallel bounds the creates, and the deletes, of one reconcile.
 	parallel int
@@ -37,20 +38,20 @@ type writer struct {
 // leader started. Pods of two attempts must never run together, and those of the later one must not be taken
 // for those of a former one.
 func (w *writer) confirmAttempt(ctx context.Context, job *v1alpha1.TrainingJob) error {
-	if w.states.attemptConfirmed(job.UID, job.Status.Attempt) {
+	if w.states.AttemptConfirmed(job.UID, job.Status.Attempt) {
 		return nil
 	}
 	live := &v1alpha1.TrainingJob{}
 	if err := w.live.Get(ctx, client.ObjectKeyFromObject(job), live); apierrors.IsNotFound(err) {
-		return errStale
+		return memory.ErrStale
 	} else if err != nil {
 		return fmt.Errorf("reading the job uncached: %w", err)
 	}
 	if live.UID != job.UID || live.Generation != job.Generation || !live.DeletionTimestamp.IsZero() ||
 		live.Status.Attempt != job.Status.Attempt || live.Status.Phase != job.Status.Phase {
-		return errStale
+		return memory.ErrStale
 	}
-	w.states.setAttemptConfirmed(job.UID, job.Status.Attempt)
+	w.states.SetAttemptConfirmed(job.UID, job.Status.Attempt)
 	return nil
 }
 
@@ -59,37 +60,37 @@ func (w *writer) confirmAttempt(ctx context.Context, job *v1alpha1.TrainingJob) 
 func (w *writer) resolveAlreadyExists(
 	ctx context.Context, job *v1alpha1.TrainingJob, gvk schema.GroupVersionKind, name string,
 ) error {
-	live, err := w.live.object(ctx, gvk, name, job.Namespace)
+	live, err := w.live.Object(ctx, gvk, name, job.Namespace)
 	if apierrors.IsNotFound(err) {
-		return errStale // gone meanwhile
+		return memory.ErrStale // gone meanwhile
 	} else if err != nil {
 		return err
 	}
-	if owner, ok := ownerUID(live); !ok || owner != job.UID {
-		return nameTaken(gvk, name, job, live)
+	if owner, ok := memory.OwnerUID(live); !ok || owner != job.UID {
+		return memory.NameTaken(gvk, name, job, live)
 	}
-	w.owned.assume(job.UID, gvk, live)
+	w.owned.Assume(job.UID, gvk, live)
 	return nil
 }
 
 // backOff turns a rejection into the job's create backoff.
-func (w *writer) backOff(job *v1alpha1.TrainingJob, r *rejection) {
+func (w *writer) backOff(job *v1alpha1.TrainingJob, r *memory.Rejection) {
 	retries := 0
-	if old := w.states.backoff(job); old != nil {
-		retries = old.retries + 1
+	if old := w.states.Backoff(job); old != nil {
+		retries = old.Retries + 1
 	}
-	delay := w.jitter(r.delay(retries))
-	w.states.setBackoff(job.UID, &createBackoff{
+	delay := w.jitter(r.Delay(retries))
+	w.states.SetBackoff(job.UID, &memory.Backoff{
 		CreateBackoff: observation.CreateBackoff{
-			Blocker:  r.blocker,
-			GiveBack: r.giveBack,
+			Blocker:  r.Blocker,
+			GiveBack: r.GiveBack,
 			// Decide's clock has whole seconds: a later one never falls short of the delay.
-			RetryTime: w.clock.Now().Add(delay).Truncate(statusPrecision).Add(statusPrecision),
+			RetryTime: w.clock.Now().Add(delay).Truncate(memory.StatusPrecision).Add(memory.StatusPrecision),
 		},
-		rejected:   r.kind,
-		holder:     r.holder,
-		generation: job.Generation,
-		attempt:    job.Status.Attempt,
-		retries:    retries,
+		Rejected:   r.Kind,
+		Holder:     r.Holder,
+		Generation: job.Generation,
+		Attempt:    job.Status.Attempt,
+		Retries:    retries,
 	})
 }

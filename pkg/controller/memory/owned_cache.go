@@ -1,4 +1,4 @@
-package controller
+package memory
 
 import (
 	"cmp"
@@ -18,22 +18,22 @@ import (
 )
 
 const (
-	// assumedTimeout is how long a write of ours may stay invisible to the watch before the API server is asked.
-	assumedTimeout = 30 * time.Second
+	// AssumedTimeout is how long a write of ours may stay invisible to the watch before the API server is asked.
+	AssumedTimeout = 30 * time.Second
 	// maxDeparted bounds how many deleted pods of one job are remembered.
 	maxDeparted = 5000
-	// noAttempt is the label value of no attempt.
-	noAttempt = ""
+	// NoAttempt is the label value of no attempt.
+	NoAttempt = ""
 )
 
-// ownedCache holds the objects of every job, by the UID of the owner: what the informers delivered, overlaid
+// OwnedCache holds the objects of every job, by the UID of the owner: what the informers delivered, overlaid
 // by what this process wrote and they do not show yet. It is fed by the informers' events and does not read
 // their index: the index of a shared informer changes before its deletion event is delivered, and a reconcile
 // in between would see a preempted pod as one that vanished. Here the object leaves and its last state
 // becomes known in one step.
 //
 // The objects are the informers' own; nobody may change them.
-type ownedCache struct {
+type OwnedCache struct {
 	clock clock.PassiveClock
 	// onGone receives every owned object whose deletion is observed, in the same step in which the cache drops
 	// it. It runs under the cache's lock and must not call the cache.
@@ -53,7 +53,7 @@ type ownedObjects struct {
 	// tracked is set while the job itself exists, under its name.
 	tracked bool
 	// delivered is what the informers delivered last.
-	delivered map[types.UID]ownedObject
+	delivered map[types.UID]OwnedObject
 	// assumed is what we wrote and the informers do not show yet.
 	assumed sparse[assumedObject]
 	// deleted is when we deleted what the informers do not show as terminating yet.
@@ -79,23 +79,23 @@ func (s *sparse[V]) drop(uid types.UID) {
 	}
 }
 
-func newOwnedCache(c clock.PassiveClock, onGone func(client.Object)) *ownedCache {
-	return &ownedCache{
+func NewOwnedCache(c clock.PassiveClock, onGone func(client.Object)) *OwnedCache {
+	return &OwnedCache{
 		clock: c, onGone: onGone,
 		jobs: map[types.UID]*ownedObjects{}, byName: map[types.NamespacedName][]types.UID{},
 	}
 }
 
-// track notes that the job of this UID bears the name; a former job of that name is gone.
-func (c *ownedCache) track(name types.NamespacedName, uid types.UID) {
+// Track notes that the job of this UID bears the name; a former job of that name is gone.
+func (c *OwnedCache) Track(name types.NamespacedName, uid types.UID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closeTracked(name, uid)
 	c.named(uid, name).tracked = true
 }
 
-// untrack notes that no job bears the name any more.
-func (c *ownedCache) untrack(name types.NamespacedName) {
+// Untrack notes that no job bears the name any more.
+func (c *OwnedCache) Untrack(name types.NamespacedName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closeTracked(name, "")
@@ -104,7 +104,7 @@ func (c *ownedCache) untrack(name types.NamespacedName) {
 // closeTracked reduces the jobs of a name that are gone, all but keep, to what the informers still show of
 // them; each such object leaves with its deletion event. The caller holds the lock, as for all methods below
 // that do not take it.
-func (c *ownedCache) closeTracked(name types.NamespacedName, keep types.UID) {
+func (c *OwnedCache) closeTracked(name types.NamespacedName, keep types.UID) {
 	for _, uid := range slices.Clone(c.byName[name]) {
 		o := c.jobs[uid]
 		if uid == keep || !o.tracked {
@@ -118,17 +118,17 @@ func (c *ownedCache) closeTracked(name types.NamespacedName, keep types.UID) {
 }
 
 // job returns the entry of a UID, and makes it when missing.
-func (c *ownedCache) job(uid types.UID) *ownedObjects {
+func (c *OwnedCache) job(uid types.UID) *ownedObjects {
 	o, ok := c.jobs[uid]
 	if !ok {
-		o = &ownedObjects{delivered: map[types.UID]ownedObject{}}
+		o = &ownedObjects{delivered: map[types.UID]OwnedObject{}}
 		c.jobs[uid] = o
 	}
 	return o
 }
 
 // named is job for one whose name is known.
-func (c *ownedCache) named(uid types.UID, name types.NamespacedName) *ownedObjects {
+func (c *OwnedCache) named(uid types.UID, name types.NamespacedName) *ownedObjects {
 	o := c.job(uid)
 	if o.name != name {
 		c.unlink(o.name, uid)
@@ -139,14 +139,14 @@ func (c *ownedCache) named(uid types.UID, name types.NamespacedName) *ownedObjec
 }
 
 // drop removes the entry of a job.
-func (c *ownedCache) drop(uid types.UID) {
+func (c *OwnedCache) drop(uid types.UID) {
 	if o, ok := c.jobs[uid]; ok {
 		delete(c.jobs, uid)
 		c.unlink(o.name, uid)
 	}
 }
 
-func (c *ownedCache) unlink(name types.NamespacedName, uid types.UID) {
+func (c *OwnedCache) unlink(name types.NamespacedName, uid types.UID) {
 	left := slices.DeleteFunc(c.byName[name], func(u types.UID) bool { return u == uid })
 	if len(left) == 0 {
 		delete(c.byName, name)
@@ -155,9 +155,9 @@ func (c *ownedCache) unlink(name types.NamespacedName, uid types.UID) {
 	c.byName[name] = left
 }
 
-// observe takes an object that an informer delivered.
-func (c *ownedCache) observe(gvk schema.GroupVersionKind, obj client.Object) {
-	owner, ok := ownerUID(obj)
+// Observe takes an object that an informer delivered.
+func (c *OwnedCache) Observe(gvk schema.GroupVersionKind, obj client.Object) {
+	owner, ok := OwnerUID(obj)
 	if !ok {
 		return
 	}
@@ -165,11 +165,11 @@ func (c *ownedCache) observe(gvk schema.GroupVersionKind, obj client.Object) {
 	defer c.mu.Unlock()
 	o := c.job(owner)
 	if o.name.Name == "" { // the name in a later owner reference may be forged
-		c.named(owner, ownerName(obj))
+		c.named(owner, OwnerName(obj))
 	}
 	uid := obj.GetUID()
-	o.delivered[uid] = newOwnedObject(gvk, obj)
-	if a, ok := o.assumed[uid]; ok && !olderThan(obj.GetResourceVersion(), a.object.GetResourceVersion()) {
+	o.delivered[uid] = NewOwnedObject(gvk, obj)
+	if a, ok := o.assumed[uid]; ok && !olderThan(obj.GetResourceVersion(), a.Object.GetResourceVersion()) {
 		o.assumed.drop(uid)
 	}
 	if obj.GetDeletionTimestamp() != nil {
@@ -177,9 +177,9 @@ func (c *ownedCache) observe(gvk schema.GroupVersionKind, obj client.Object) {
 	}
 }
 
-// observeGone takes a deletion that an informer delivered, with the object as it last was.
-func (c *ownedCache) observeGone(obj client.Object) {
-	owner, ok := ownerUID(obj)
+// ObserveGone takes a deletion that an informer delivered, with the object as it last was.
+func (c *OwnedCache) ObserveGone(obj client.Object) {
+	owner, ok := OwnerUID(obj)
 	if !ok {
 		return
 	}
@@ -202,8 +202,8 @@ func (c *ownedCache) observeGone(obj client.Object) {
 	}
 }
 
-// assume takes an object that the API server returned to a create, an apply or a patch of ours.
-func (c *ownedCache) assume(job types.UID, gvk schema.GroupVersionKind, obj client.Object) {
+// Assume takes an object that the API server returned to a create, an apply or a patch of ours.
+func (c *OwnedCache) Assume(job types.UID, gvk schema.GroupVersionKind, obj client.Object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	o := c.job(job)
@@ -211,14 +211,14 @@ func (c *ownedCache) assume(job types.UID, gvk schema.GroupVersionKind, obj clie
 	if _, gone := o.departed[uid]; gone {
 		return // the informer was faster than the answer
 	}
-	if d, ok := o.delivered[uid]; ok && !olderThan(d.object.GetResourceVersion(), obj.GetResourceVersion()) {
+	if d, ok := o.delivered[uid]; ok && !olderThan(d.Object.GetResourceVersion(), obj.GetResourceVersion()) {
 		return
 	}
-	o.assumed.set(uid, assumedObject{ownedObject: newOwnedObject(gvk, obj), since: c.clock.Now()})
+	o.assumed.set(uid, assumedObject{OwnedObject: NewOwnedObject(gvk, obj), since: c.clock.Now()})
 }
 
-// assumeDeleted takes the UID of an object that we deleted.
-func (c *ownedCache) assumeDeleted(job, uid types.UID) {
+// AssumeDeleted takes the UID of an object that we deleted.
+func (c *OwnedCache) AssumeDeleted(job, uid types.UID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	o, ok := c.jobs[job]
@@ -232,8 +232,8 @@ func (c *ownedCache) assumeDeleted(job, uid types.UID) {
 	}
 }
 
-// dropAssumed takes back what was assumed of an object.
-func (c *ownedCache) dropAssumed(job, uid types.UID) {
+// DropAssumed takes back what was assumed of an object.
+func (c *OwnedCache) DropAssumed(job, uid types.UID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if o, ok := c.jobs[job]; ok {
@@ -242,9 +242,9 @@ func (c *ownedCache) dropAssumed(job, uid types.UID) {
 	}
 }
 
-// overdueAssumed returns the objects that the watch has not shown for assumedTimeout, and when the next one
+// OverdueAssumed returns the objects that the watch has not shown for AssumedTimeout, and when the next one
 // will be overdue; zero: none is.
-func (c *ownedCache) overdueAssumed(job types.UID) (overdue []ownedObject, next time.Time) {
+func (c *OwnedCache) OverdueAssumed(job types.UID) (overdue []OwnedObject, next time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	o, ok := c.jobs[job]
@@ -253,18 +253,18 @@ func (c *ownedCache) overdueAssumed(job types.UID) (overdue []ownedObject, next 
 	}
 	now := c.clock.Now()
 	for _, a := range o.assumed {
-		if now.Sub(a.since) >= assumedTimeout {
-			overdue = append(overdue, a.ownedObject)
-		} else if at := a.since.Add(assumedTimeout); next.IsZero() || at.Before(next) {
+		if now.Sub(a.since) >= AssumedTimeout {
+			overdue = append(overdue, a.OwnedObject)
+		} else if at := a.since.Add(AssumedTimeout); next.IsZero() || at.Before(next) {
 			next = at
 		}
 	}
 	return overdue, next
 }
 
-// objects returns what exists of a job, sorted by name and UID: as the informers show it, overlaid by our own
+// Objects returns what exists of a job, sorted by name and UID: as the informers show it, overlaid by our own
 // writes. An object that we deleted is shown as terminating.
-func (c *ownedCache) objects(job types.UID) []ownedObject {
+func (c *OwnedCache) Objects(job types.UID) []OwnedObject {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	o, ok := c.jobs[job]
@@ -272,34 +272,34 @@ func (c *ownedCache) objects(job types.UID) []ownedObject {
 		return nil
 	}
 	now := c.clock.Now()
-	all := make([]ownedObject, 0, len(o.delivered)+len(o.assumed))
+	all := make([]OwnedObject, 0, len(o.delivered)+len(o.assumed))
 	for uid, d := range o.delivered {
 		if _, newer := o.assumed[uid]; !newer {
 			all = append(all, o.withDeletion(d, now))
 		}
 	}
 	for _, a := range o.assumed {
-		all = append(all, o.withDeletion(a.ownedObject, now))
+		all = append(all, o.withDeletion(a.OwnedObject, now))
 	}
-	slices.SortFunc(all, func(x, y ownedObject) int {
+	slices.SortFunc(all, func(x, y OwnedObject) int {
 		return cmp.Or(
-			cmp.Compare(x.object.GetName(), y.object.GetName()), cmp.Compare(x.object.GetUID(), y.object.GetUID()))
+			cmp.Compare(x.Object.GetName(), y.Object.GetName()), cmp.Compare(x.Object.GetUID(), y.Object.GetUID()))
 	})
 	return all
 }
 
 // withDeletion shows an object that we deleted as terminating, so that it is not deleted twice; for
-// assumedTimeout only, since the informer alone knows.
-func (o *ownedObjects) withDeletion(obj ownedObject, now time.Time) ownedObject {
-	at, ok := o.deleted[obj.object.GetUID()]
-	if !ok || obj.object.GetDeletionTimestamp() != nil {
+// AssumedTimeout only, since the informer alone knows.
+func (o *ownedObjects) withDeletion(obj OwnedObject, now time.Time) OwnedObject {
+	at, ok := o.deleted[obj.Object.GetUID()]
+	if !ok || obj.Object.GetDeletionTimestamp() != nil {
 		return obj
 	}
-	if now.Sub(at) >= assumedTimeout {
-		o.deleted.drop(obj.object.GetUID())
+	if now.Sub(at) >= AssumedTimeout {
+		o.deleted.drop(obj.Object.GetUID())
 		return obj
 	}
-	terminating := obj.object.DeepCopyObject().(client.Object)
+	terminating := obj.Object.DeepCopyObject().(client.Object)
 	if pod, ok := terminating.(*corev1.Pod); ok && pod.Spec.TerminationGracePeriodSeconds != nil {
 		// A deletionTimestamp is the end of the grace period, and a deletion raises the generation.
 		grace := *pod.Spec.TerminationGracePeriodSeconds
@@ -308,12 +308,12 @@ func (o *ownedObjects) withDeletion(obj ownedObject, now time.Time) ownedObject 
 		pod.Generation++
 	}
 	terminating.SetDeletionTimestamp(&metav1.Time{Time: at})
-	return ownedObject{kind: obj.kind, object: terminating}
+	return OwnedObject{kind: obj.kind, Object: terminating}
 }
 
-// departedPods returns the deleted pods of an attempt in the order in which they went, and drops those of
+// DepartedPods returns the deleted pods of an attempt in the order in which they went, and drops those of
 // other attempts for good.
-func (c *ownedCache) departedPods(job types.UID, attempt string) []*corev1.Pod {
+func (c *OwnedCache) DepartedPods(job types.UID, attempt string) []*corev1.Pod {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	o, ok := c.jobs[job]
@@ -338,15 +338,15 @@ func (c *ownedCache) departedPods(job types.UID, attempt string) []*corev1.Pod {
 	return pods
 }
 
-// jobsNamed returns the UIDs of the jobs that have or had the name, while anything of them exists.
-func (c *ownedCache) jobsNamed(name types.NamespacedName) []types.UID {
+// JobsNamed returns the UIDs of the jobs that have or had the name, while anything of them exists.
+func (c *OwnedCache) JobsNamed(name types.NamespacedName) []types.UID {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.byName[name])
 }
 
-// podOfFormerJob returns the first pod, by name, that is left of a former job of the same name; nil: none is.
-func (c *ownedCache) podOfFormerJob(job *v1alpha1.TrainingJob) *corev1.Pod {
+// PodOfFormerJob returns the first pod, by name, that is left of a former job of the same name; nil: none is.
+func (c *OwnedCache) PodOfFormerJob(job *v1alpha1.TrainingJob) *corev1.Pod {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var first *corev1.Pod
@@ -355,7 +355,7 @@ func (c *ownedCache) podOfFormerJob(job *v1alpha1.TrainingJob) *corev1.Pod {
 			continue
 		}
 		for _, d := range c.jobs[uid].delivered {
-			if pod, ok := d.pod(); ok && (first == nil || pod.Name < first.Name) {
+			if pod, ok := d.Pod(); ok && (first == nil || pod.Name < first.Name) {
 				first = pod
 			}
 		}
@@ -363,8 +363,8 @@ func (c *ownedCache) podOfFormerJob(job *v1alpha1.TrainingJob) *corev1.Pod {
 	return first
 }
 
-// jobsOnNode returns the jobs that exist and have a pod on the node.
-func (c *ownedCache) jobsOnNode(node string) []types.NamespacedName {
+// JobsOnNode returns the jobs that exist and have a pod on the node.
+func (c *OwnedCache) JobsOnNode(node string) []types.NamespacedName {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var names []types.NamespacedName
@@ -376,8 +376,8 @@ func (c *ownedCache) jobsOnNode(node string) []types.NamespacedName {
 	return names
 }
 
-// holdsNodes reports whether a pod of a job has a node.
-func (c *ownedCache) holdsNodes(job types.UID) bool {
+// HoldsNodes reports whether a pod of a job has a node.
+func (c *OwnedCache) HoldsNodes(job types.UID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	o, ok := c.jobs[job]
@@ -387,7 +387,7 @@ func (c *ownedCache) holdsNodes(job types.UID) bool {
 // hasPod reports whether the node of one of the job's pods is as asked; "" stands for none.
 func (o *ownedObjects) hasPod(on func(node string) bool) bool {
 	for _, d := range o.delivered {
-		if pod, ok := d.pod(); ok && on(pod.Spec.NodeName) {
+		if pod, ok := d.Pod(); ok && on(pod.Spec.NodeName) {
 			return true
 		}
 	}

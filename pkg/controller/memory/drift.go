@@ -1,4 +1,4 @@
-package controller
+package memory
 
 import (
 	"crypto/sha256"
@@ -17,16 +17,16 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// annotationApplied holds a hash of what we last applied. A field that is no longer wanted is invisible to a
+// AnnotationApplied holds a hash of what we last applied. A field that is no longer wanted is invisible to a
 // comparison of what is wanted with what exists, but it changes the hash.
-const annotationApplied = "mlplatform.example.com/applied"
+const AnnotationApplied = "mlplatform.example.com/applied"
 
-// desiredContent returns an object as it is sent: with its kind, owner and hash, without status.
-func desiredContent(
+// DesiredContent returns an object as it is sent: with its kind, owner and hash, without status.
+func DesiredContent(
 	obj client.Object, gvk schema.GroupVersionKind, job *v1alpha1.TrainingJob,
 ) (*unstructured.Unstructured, error) {
 	obj = obj.DeepCopyObject().(client.Object)
-	obj.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(job, jobKind)})
+	obj.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(job, JobKind)})
 	labels := maps.Clone(obj.GetLabels())
 	if labels == nil {
 		labels = map[string]string{}
@@ -41,7 +41,7 @@ func desiredContent(
 	u.SetGroupVersionKind(gvk)
 	unstructured.RemoveNestedField(content, "status")
 	unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
-	dropNulls(content)
+	DropNulls(content)
 	hash, err := hashOf(content)
 	if err != nil {
 		return nil, err
@@ -50,14 +50,14 @@ func desiredContent(
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[annotationApplied] = hash
+	annotations[AnnotationApplied] = hash
 	u.SetAnnotations(annotations)
 	return u, nil
 }
 
-// hasDrifted reports whether a cached object lacks something that is wanted, by value or by hash.
-func hasDrifted(have client.Object, want *unstructured.Unstructured) (bool, error) {
-	if have.GetAnnotations()[annotationApplied] != want.GetAnnotations()[annotationApplied] {
+// HasDrifted reports whether a cached object lacks something that is wanted, by value or by hash.
+func HasDrifted(have client.Object, want *unstructured.Unstructured) (bool, error) {
+	if have.GetAnnotations()[AnnotationApplied] != want.GetAnnotations()[AnnotationApplied] {
 		return true, nil
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(have)
@@ -67,12 +67,12 @@ func hasDrifted(have client.Object, want *unstructured.Unstructured) (bool, erro
 	content = maps.Clone(content) // the content of an unstructured object is the cache's own
 	// The informers' typed objects do not carry their kind.
 	content["apiVersion"], content["kind"] = want.GetAPIVersion(), want.GetKind()
-	return !containsFields(content, want.Object), nil
+	return !ContainsFields(content, want.Object), nil
 }
 
-// containsFields reports whether have contains everything of want: maps by key, lists element by element. An
+// ContainsFields reports whether have contains everything of want: maps by key, lists element by element. An
 // empty map or list equals an absent one.
-func containsFields(have, want any) bool {
+func ContainsFields(have, want any) bool {
 	switch w := want.(type) {
 	case map[string]any:
 		h, ok := have.(map[string]any)
@@ -80,7 +80,7 @@ func containsFields(have, want any) bool {
 			return len(w) == 0 && have == nil
 		}
 		for k, v := range w {
-			if !containsFields(h[k], v) {
+			if !ContainsFields(h[k], v) {
 				return false
 			}
 		}
@@ -91,7 +91,7 @@ func containsFields(have, want any) bool {
 			return len(w) == 0 && have == nil
 		}
 		for i := range w {
-			if !containsFields(h[i], w[i]) {
+			if !ContainsFields(h[i], w[i]) {
 				return false
 			}
 		}
@@ -100,18 +100,18 @@ func containsFields(have, want any) bool {
 	return reflect.DeepEqual(have, want)
 }
 
-// dropNulls removes what Go encodes as null, which an apply takes for a value.
-func dropNulls(content map[string]any) {
+// DropNulls removes what Go encodes as null, which an apply takes for a value.
+func DropNulls(content map[string]any) {
 	for k, v := range content {
 		switch v := v.(type) {
 		case nil:
 			delete(content, k)
 		case map[string]any:
-			dropNulls(v)
+			DropNulls(v)
 		case []any:
 			for _, e := range v {
 				if m, ok := e.(map[string]any); ok {
-					dropNulls(m)
+					DropNulls(m)
 				}
 			}
 		}

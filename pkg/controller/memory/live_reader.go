@@ -1,4 +1,4 @@
-package controller
+package memory
 
 import (
 	"context"
@@ -10,17 +10,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// liveReader reads from the API server itself, past every cache.
-type liveReader struct {
+// LiveReader reads from the API server itself, past every cache.
+type LiveReader struct {
 	client.Reader
-	scheme *runtime.Scheme
+	Scheme *runtime.Scheme
 }
 
-// object reads one object, as the type that the informers use for its kind.
-func (l liveReader) object(
+// Object reads one object, as the type that the informers use for its kind.
+func (l LiveReader) Object(
 	ctx context.Context, gvk schema.GroupVersionKind, name, namespace string,
 ) (client.Object, error) {
-	obj, err := newObject(l.scheme, gvk)
+	obj, err := NewObject(l.Scheme, gvk)
 	if err != nil {
 		return nil, err
 	}

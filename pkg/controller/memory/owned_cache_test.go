@@ -1,4 +1,4 @@
-package controller
+package memory
 
 import (
 	"fmt"
@@ -12,27 +12,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/internal/jobtest"
 )
-
-var bertName = types.NamespacedName{Namespace: "default", Name: "bert"}
 
 func rankPod(uid types.UID, version string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Name: "bert-" + string(uid), Namespace: "default", UID: uid, ResourceVersion: version,
 		Labels:          map[string]string{v1alpha1.LabelJobName: "bert", v1alpha1.LabelAttempt: "1"},
-		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(bert(1), jobKind)},
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(jobtest.Bert(1), JobKind)},
 	}}
 }
 
-func newTestCache() (*ownedCache, *testingclock.FakeClock) {
-	c := testingclock.NewFakeClock(start)
-	return newOwnedCache(c, func(client.Object) {}), c
+func newTestCache() (*OwnedCache, *testingclock.FakeClock) {
+	c := testingclock.NewFakeClock(jobtest.Start)
+	return NewOwnedCache(c, func(client.Object) {}), c
 }
 
-func (c *ownedCache) listed(job types.UID) []string {
+func (c *OwnedCache) listed(job types.UID) []string {
 	var names []string
-	for _, o := range c.objects(job) {
-		names = append(names, fmt.Sprintf("%s@%s", o.object.GetUID(), o.object.GetResourceVersion()))
+	for _, o := range c.Objects(job) {
+		names = append(names, fmt.Sprintf("%s@%s", o.Object.GetUID(), o.Object.GetResourceVersion()))
 	}
 	return names
 }
@@ -40,40 +39,40 @@ func (c *ownedCache) listed(job types.UID) []string {
 func TestOverlayYieldsToTheWatch(t *testing.T) {
 	tests := map[string]struct {
 		reason string
-		do     func(*ownedCache)
+		do     func(*OwnedCache)
 		want   []string
 	}{
-		"written": {"what we wrote is there at once", func(c *ownedCache) {
-			c.assume("uid-bert", podKind, rankPod("a", "5"))
+		"written": {"what we wrote is there at once", func(c *OwnedCache) {
+			c.Assume("uid-bert", PodKind, rankPod("a", "5"))
 		}, []string{"a@5"}},
-		"shown older": {"the watch is behind our write", func(c *ownedCache) {
-			c.assume("uid-bert", podKind, rankPod("a", "15"))
-			c.observe(podKind, rankPod("a", "9"))
+		"shown older": {"the watch is behind our write", func(c *OwnedCache) {
+			c.Assume("uid-bert", PodKind, rankPod("a", "15"))
+			c.Observe(PodKind, rankPod("a", "9"))
 		}, []string{"a@15"}},
-		"shown newer": {"the watch is ahead of our write", func(c *ownedCache) {
-			c.assume("uid-bert", podKind, rankPod("a", "9"))
-			c.observe(podKind, rankPod("a", "15"))
+		"shown newer": {"the watch is ahead of our write", func(c *OwnedCache) {
+			c.Assume("uid-bert", PodKind, rankPod("a", "9"))
+			c.Observe(PodKind, rankPod("a", "15"))
 		}, []string{"a@15"}},
-		"answer comes late": {"the watch was faster than the answer", func(c *ownedCache) {
-			c.observe(podKind, rankPod("a", "15"))
-			c.assume("uid-bert", podKind, rankPod("a", "9"))
+		"answer comes late": {"the watch was faster than the answer", func(c *OwnedCache) {
+			c.Observe(PodKind, rankPod("a", "15"))
+			c.Assume("uid-bert", PodKind, rankPod("a", "9"))
 		}, []string{"a@15"}},
-		"gone before the answer": {"the watch showed it come and go before the answer came", func(c *ownedCache) {
-			c.observe(podKind, rankPod("a", "9"))
-			c.observe(podKind, rankPod("b", "9"))
-			c.observeGone(rankPod("a", "10"))
-			c.assume("uid-bert", podKind, rankPod("a", "9"))
+		"gone before the answer": {"the watch showed it come and go before the answer came", func(c *OwnedCache) {
+			c.Observe(PodKind, rankPod("a", "9"))
+			c.Observe(PodKind, rankPod("b", "9"))
+			c.ObserveGone(rankPod("a", "10"))
+			c.Assume("uid-bert", PodKind, rankPod("a", "9"))
 		}, []string{"b@9"}},
-		"same name": {"a successor of the same name is another object", func(c *ownedCache) {
-			c.observe(podKind, rankPod("a", "9"))
-			c.assume("uid-bert", podKind, rankPod("b", "11"))
-			c.observeGone(rankPod("a", "10"))
+		"same name": {"a successor of the same name is another object", func(c *OwnedCache) {
+			c.Observe(PodKind, rankPod("a", "9"))
+			c.Assume("uid-bert", PodKind, rankPod("b", "11"))
+			c.ObserveGone(rankPod("a", "10"))
 		}, []string{"b@11"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			c, _ := newTestCache()
-			c.track(bertName, "uid-bert")
+			c.Track(jobtest.Name, "uid-bert")
 			tc.do(c)
 			if got := fmt.Sprint(c.listed("uid-bert")); got != fmt.Sprint(tc.want) {
 				t.Errorf("%s: got %v, want %v", tc.reason, got, tc.want)
@@ -84,20 +83,20 @@ func TestOverlayYieldsToTheWatch(t *testing.T) {
 
 func TestDepartedPodsAreKnownWithTheirLoss(t *testing.T) {
 	c, _ := newTestCache()
-	c.track(bertName, "uid-bert")
-	c.observe(podKind, rankPod("a", "9"))
+	c.Track(jobtest.Name, "uid-bert")
+	c.Observe(PodKind, rankPod("a", "9"))
 	last := rankPod("a", "10")
 	last.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}}
 	last.Spec.Containers = make([]corev1.Container, 3)
-	c.observeGone(last)
-	got := c.departedPods("uid-bert", "1")
+	c.ObserveGone(last)
+	got := c.DepartedPods("uid-bert", "1")
 	if len(got) != 1 || len(got[0].Status.Conditions) != 1 || got[0].Spec.Containers != nil {
 		t.Fatalf("want the pod as it last was, trimmed, got %+v", got)
 	}
-	if got := c.departedPods("uid-bert", "2"); len(got) != 0 {
+	if got := c.DepartedPods("uid-bert", "2"); len(got) != 0 {
 		t.Errorf("the next attempt has nothing to do with it, got %v", got)
 	}
-	if got := c.departedPods("uid-bert", "1"); len(got) != 0 {
+	if got := c.DepartedPods("uid-bert", "1"); len(got) != 0 {
 		t.Errorf("and it is dropped for good, got %v", got)
 	}
 }
@@ -107,14 +106,14 @@ func TestDepartedPodsAreKnownWithTheirLoss(t *testing.T) {
 func TestDepartedPodsAreInOrder(t *testing.T) {
 	for _, uids := range [][2]types.UID{{"x", "y"}, {"y", "x"}} {
 		c, _ := newTestCache()
-		c.track(bertName, "uid-bert")
+		c.Track(jobtest.Name, "uid-bert")
 		for i, uid := range uids {
 			pod := rankPod("a", fmt.Sprint(9+i))
 			pod.UID = uid
-			c.observe(podKind, pod)
-			c.observeGone(pod)
+			c.Observe(PodKind, pod)
+			c.ObserveGone(pod)
 		}
-		if got := c.departedPods("uid-bert", "1"); len(got) != 2 || got[1].UID != uids[1] {
+		if got := c.DepartedPods("uid-bert", "1"); len(got) != 2 || got[1].UID != uids[1] {
 			t.Errorf("%v: the last is %s", uids, got[len(got)-1].UID)
 		}
 	}
@@ -127,48 +126,49 @@ func TestADeletionKeepsItsOrder(t *testing.T) {
 	gone, ours := rankPod("gone", "5"), rankPod("ours", "6")
 	gone.Generation, gone.DeletionGracePeriodSeconds = 2, new(int64)
 	ours.Generation, ours.Spec.TerminationGracePeriodSeconds = 1, new(int64(30))
-	c.observe(podKind, gone)
-	c.observe(podKind, ours)
-	c.observeGone(gone)
-	c.assumeDeleted("uid-bert", "ours")
-	departed := c.departedPods("uid-bert", "1")[0]
+	c.Observe(PodKind, gone)
+	c.Observe(PodKind, ours)
+	c.ObserveGone(gone)
+	c.AssumeDeleted("uid-bert", "ours")
+	departed := c.DepartedPods("uid-bert", "1")[0]
 	if g := departed.DeletionGracePeriodSeconds; departed.Generation != 2 || g == nil || *g != 0 {
 		t.Errorf("departed: generation %d, grace period %v", departed.Generation, g)
 	}
-	pod, _ := c.objects("uid-bert")[0].pod()
+	pod, _ := c.Objects("uid-bert")[0].Pod()
 	grace, until := pod.DeletionGracePeriodSeconds, pod.DeletionTimestamp
-	if pod.Generation != 2 || grace == nil || *grace != 30 || !until.Time.Equal(start.Add(30*time.Second)) {
+	end := jobtest.Start.Add(30 * time.Second)
+	if pod.Generation != 2 || grace == nil || *grace != 30 || !until.Time.Equal(end) {
 		t.Errorf("deleted by us: generation %d, grace period %v, until %s", pod.Generation, grace, until)
 	}
 }
 
 func TestAssumedDeletionEnds(t *testing.T) {
 	c, clock := newTestCache()
-	c.observe(podKind, rankPod("a", "9"))
-	c.assumeDeleted("uid-bert", "a")
-	if c.objects("uid-bert")[0].object.GetDeletionTimestamp() == nil {
+	c.Observe(PodKind, rankPod("a", "9"))
+	c.AssumeDeleted("uid-bert", "a")
+	if c.Objects("uid-bert")[0].Object.GetDeletionTimestamp() == nil {
 		t.Error("a pod that we deleted is shown as terminating")
 	}
-	clock.Step(assumedTimeout)
-	if c.objects("uid-bert")[0].object.GetDeletionTimestamp() != nil {
+	clock.Step(AssumedTimeout)
+	if c.Objects("uid-bert")[0].Object.GetDeletionTimestamp() != nil {
 		t.Error("not for ever: the deletion may have been undone with its node")
 	}
 }
 
 func TestOwnedCacheForgetsWhatIsGone(t *testing.T) {
 	c, _ := newTestCache()
-	c.track(bertName, "uid-bert")
-	c.observe(podKind, rankPod("a", "9"))
+	c.Track(jobtest.Name, "uid-bert")
+	c.Observe(PodKind, rankPod("a", "9"))
 
-	c.track(bertName, "uid-next") // recreated under the same name
+	c.Track(jobtest.Name, "uid-next") // recreated under the same name
 	if len(c.jobs["uid-bert"].delivered) != 1 {
 		t.Error("a pod of the old job still exists")
 	}
-	c.observeGone(rankPod("a", "10"))
+	c.ObserveGone(rankPod("a", "10"))
 	if _, ok := c.jobs["uid-bert"]; ok {
 		t.Error("nothing of the old job is left")
 	}
-	c.untrack(bertName)
+	c.Untrack(jobtest.Name)
 	if len(c.jobs) != 0 || len(c.byName) != 0 {
 		t.Errorf("want an empty cache, got %v, %v", c.jobs, c.byName)
 	}
@@ -185,10 +185,10 @@ func TestDeletionRunsTheHookInTheSameStep(t *testing.T) {
 		}
 		gone = append(gone, obj.GetUID())
 	}
-	c.observeGone(rankPod("never seen", "9"))
-	c.observe(podKind, rankPod("a", "9"))
-	c.observeGone(rankPod("a", "10"))
-	c.observeGone(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "foreign", UID: "foreign"}})
+	c.ObserveGone(rankPod("never seen", "9"))
+	c.Observe(PodKind, rankPod("a", "9"))
+	c.ObserveGone(rankPod("a", "10"))
+	c.ObserveGone(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "foreign", UID: "foreign"}})
 	if fmt.Sprint(gone) != "[never seen a]" {
 		t.Errorf("every owned object that goes is told, also one that the cache does not know: got %v", gone)
 	}
@@ -197,34 +197,34 @@ func TestDeletionRunsTheHookInTheSameStep(t *testing.T) {
 // A user may write any owner reference into a pod.
 func TestForgedNameOfTheOwner(t *testing.T) {
 	c, _ := newTestCache()
-	c.track(bertName, "uid-bert")
-	c.observe(podKind, rankPod("a", "9"))
+	c.Track(jobtest.Name, "uid-bert")
+	c.Observe(PodKind, rankPod("a", "9"))
 	forged := rankPod("b", "10")
 	forged.Spec.NodeName = "node"
 	forged.OwnerReferences[0].Name = "other"
-	c.observe(podKind, forged)
-	if got := c.jobsOnNode("node"); len(got) != 1 || got[0] != bertName {
+	c.Observe(PodKind, forged)
+	if got := c.JobsOnNode("node"); len(got) != 1 || got[0] != jobtest.Name {
 		t.Errorf("the job keeps its name, got %v", got)
 	}
-	c.untrack(bertName)
-	c.observeGone(rankPod("a", "11"))
-	c.observeGone(forged)
-	other := bert(1)
+	c.Untrack(jobtest.Name)
+	c.ObserveGone(rankPod("a", "11"))
+	c.ObserveGone(forged)
+	other := jobtest.Bert(1)
 	other.Name, other.UID = "other", "uid-other"
-	if pod := c.podOfFormerJob(other); pod != nil || len(c.byName) != 0 {
+	if pod := c.PodOfFormerJob(other); pod != nil || len(c.byName) != 0 {
 		t.Errorf("nothing is left under either name, got %v, %v", pod, c.byName)
 	}
 }
 
 func TestOverdueWritesAreNamed(t *testing.T) {
 	c, clock := newTestCache()
-	c.assume("uid-bert", podKind, rankPod("a", "9"))
-	if overdue, next := c.overdueAssumed("uid-bert"); len(overdue) != 0 ||
-		!next.Equal(start.Add(assumedTimeout)) {
+	c.Assume("uid-bert", PodKind, rankPod("a", "9"))
+	if overdue, next := c.OverdueAssumed("uid-bert"); len(overdue) != 0 ||
+		!next.Equal(jobtest.Start.Add(AssumedTimeout)) {
 		t.Errorf("got %v, %v", overdue, next)
 	}
-	clock.Step(assumedTimeout + time.Second)
-	if overdue, _ := c.overdueAssumed("uid-bert"); len(overdue) != 1 || len(c.objects("uid-bert")) != 1 {
+	clock.Step(AssumedTimeout + time.Second)
+	if overdue, _ := c.OverdueAssumed("uid-bert"); len(overdue) != 1 || len(c.Objects("uid-bert")) != 1 {
 		t.Errorf("it is named, and still there until the API server was asked; got %v", overdue)
 	}
 }

@@ -1,4 +1,4 @@
-package controller
+package memory
 
 import (
 	"fmt"
@@ -17,36 +17,36 @@ import (
 )
 
 var (
-	// jobKind is the kind of every controlling owner that counts here.
-	jobKind     = v1alpha1.GroupVersion.WithKind("TrainingJob")
-	podKind     = scheduler.PodKind
-	serviceKind = corev1.SchemeGroupVersion.WithKind("Service")
-	// sliceKind has the addresses that a Service without a selector leads to.
-	sliceKind = discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice")
-	claimKind = corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim")
+	// JobKind is the kind of every controlling owner that counts here.
+	JobKind     = v1alpha1.GroupVersion.WithKind("TrainingJob")
+	PodKind     = scheduler.PodKind
+	ServiceKind = corev1.SchemeGroupVersion.WithKind("Service")
+	// SliceKind has the addresses that a Service without a selector leads to.
+	SliceKind = discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice")
+	ClaimKind = corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim")
 
-	secretKind    = corev1.SchemeGroupVersion.WithKind("Secret")
-	configMapKind = corev1.SchemeGroupVersion.WithKind("ConfigMap")
+	SecretKind    = corev1.SchemeGroupVersion.WithKind("Secret")
+	ConfigMapKind = corev1.SchemeGroupVersion.WithKind("ConfigMap")
 )
 
-// ownerUID returns the UID of the TrainingJob that controls an object; false: none does.
-func ownerUID(obj client.Object) (types.UID, bool) {
+// OwnerUID returns the UID of the TrainingJob that controls an object; false: none does.
+func OwnerUID(obj client.Object) (types.UID, bool) {
 	ref := metav1.GetControllerOfNoCopy(obj)
-	if ref == nil || ref.Kind != jobKind.Kind {
+	if ref == nil || ref.Kind != JobKind.Kind {
 		return "", false
 	}
 	gv, err := schema.ParseGroupVersion(ref.APIVersion)
-	return ref.UID, err == nil && gv.Group == jobKind.Group
+	return ref.UID, err == nil && gv.Group == JobKind.Group
 }
 
-// ownerName returns the name of the controlling owner, which must exist.
-func ownerName(obj client.Object) types.NamespacedName {
+// OwnerName returns the name of the controlling owner, which must exist.
+func OwnerName(obj client.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: metav1.GetControllerOfNoCopy(obj).Name}
 }
 
-// newObject returns an empty object of a kind, of the type that the backends and the informers use for it:
+// NewObject returns an empty object of a kind, of the type that the backends and the informers use for it:
 // unstructured where the scheme has no type.
-func newObject(scheme *runtime.Scheme, gvk schema.GroupVersionKind) (client.Object, error) {
+func NewObject(scheme *runtime.Scheme, gvk schema.GroupVersionKind) (client.Object, error) {
 	if !scheme.Recognizes(gvk) {
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(gvk)
@@ -63,11 +63,11 @@ func newObject(scheme *runtime.Scheme, gvk schema.GroupVersionKind) (client.Obje
 	return obj, nil
 }
 
-// typedObject converts what the API server answered to the type that newObject uses.
-func typedObject(
+// TypedObject converts what the API server answered to the type that NewObject uses.
+func TypedObject(
 	scheme *runtime.Scheme, gvk schema.GroupVersionKind, answer *unstructured.Unstructured,
 ) (client.Object, error) {
-	obj, err := newObject(scheme, gvk)
+	obj, err := NewObject(scheme, gvk)
 	if err != nil {
 		return nil, err
 	}
@@ -81,8 +81,8 @@ func typedObject(
 	return obj, nil
 }
 
-// newList returns an empty list of a kind that is in the scheme.
-func newList(scheme *runtime.Scheme, gvk schema.GroupVersionKind) (client.ObjectList, error) {
+// NewList returns an empty list of a kind that is in the scheme.
+func NewList(scheme *runtime.Scheme, gvk schema.GroupVersionKind) (client.ObjectList, error) {
 	kind := gvk.GroupVersion().WithKind(gvk.Kind + "List")
 	empty, err := scheme.New(kind)
 	if err != nil {

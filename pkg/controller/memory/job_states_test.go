@@ -1,4 +1,4 @@
-package controller
+package memory
 
 import (
 	"testing"
@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/internal/jobtest"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
 
@@ -16,20 +17,20 @@ func jobVersion(uid types.UID, version string) *v1alpha1.TrainingJob {
 }
 
 func TestJobStatesForgetAFormerJob(t *testing.T) {
-	s := newJobStates()
-	s.track(bertName, "uid-bert")
-	s.setBackoff("uid-bert", &createBackoff{})
-	s.setStatusVersion("uid-bert", "7")
-	if !s.isStale(jobVersion("uid-bert", "6")) || s.isStale(jobVersion("uid-bert", "7")) {
+	s := NewJobStates()
+	s.Track(jobtest.Name, "uid-bert")
+	s.SetBackoff("uid-bert", &Backoff{})
+	s.SetStatusVersion("uid-bert", "7")
+	if !s.IsStale(jobVersion("uid-bert", "6")) || s.IsStale(jobVersion("uid-bert", "7")) {
 		t.Error("the cached job is stale until it shows our own write")
 	}
 
-	s.track(bertName, "uid-next") // recreated under the same name
-	if s.isStale(jobVersion("uid-next", "1")) {
+	s.Track(jobtest.Name, "uid-next") // recreated under the same name
+	if s.IsStale(jobVersion("uid-next", "1")) {
 		t.Error("the new job has nothing of the old one")
 	}
-	s.untrack(bertName)
-	if len(s.states) != 0 || len(s.names) != 0 || len(s.tracked()) != 0 {
+	s.Untrack(jobtest.Name)
+	if len(s.states) != 0 || len(s.names) != 0 || len(s.Tracked()) != 0 {
 		t.Errorf("want no state, got %v, %v", s.states, s.names)
 	}
 }
@@ -45,10 +46,10 @@ func TestBackoffBelongsToOneAttemptAndGeneration(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			s, job := newJobStates(), bert(1)
-			s.setBackoff(job.UID, &createBackoff{generation: job.Generation, attempt: job.Status.Attempt})
+			s, job := NewJobStates(), jobtest.Bert(1)
+			s.SetBackoff(job.UID, &Backoff{Generation: job.Generation, Attempt: job.Status.Attempt})
 			tc.change(job)
-			if got := s.backoff(job); (got != nil) != tc.kept {
+			if got := s.Backoff(job); (got != nil) != tc.kept {
 				t.Errorf("got %+v", got)
 			}
 		})
@@ -65,17 +66,17 @@ func TestBackoffEndsWithTheHolderOfTheName(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			s, job := newJobStates(), bert(1)
-			s.track(bertName, job.UID)
-			set := &createBackoff{
-				CreateBackoff: observation.CreateBackoff{RetryTime: start.Add(time.Minute)},
-				holder:        tc.holder, generation: job.Generation,
+			s, job := NewJobStates(), jobtest.Bert(1)
+			s.Track(jobtest.Name, job.UID)
+			set := &Backoff{
+				CreateBackoff: observation.CreateBackoff{RetryTime: jobtest.Start.Add(time.Minute)},
+				Holder:        tc.holder, Generation: job.Generation,
 			}
-			s.setBackoff(job.UID, set)
+			s.SetBackoff(job.UID, set)
 			gone := rankPod("a", "1") // of a former job of the same name
 			gone.OwnerReferences[0].UID = "uid-former"
-			s.objectGone(gone)
-			if got := s.backoff(job); got.RetryTime.IsZero() != tc.ends || set.RetryTime.IsZero() {
+			s.ObjectGone(gone)
+			if got := s.Backoff(job); got.RetryTime.IsZero() != tc.ends || set.RetryTime.IsZero() {
 				t.Errorf("got %+v, and what was set is now %+v", got, set)
 			}
 		})
@@ -83,26 +84,26 @@ func TestBackoffEndsWithTheHolderOfTheName(t *testing.T) {
 }
 
 func TestMutationIsForgottenWithItsObject(t *testing.T) {
-	s := newJobStates()
-	s.track(bertName, "uid-bert")
-	s.setMutatedByAdmission("uid-bert", "a", "hash")
-	if !s.mutatedByAdmission("uid-bert", "a", "hash") || s.mutatedByAdmission("uid-bert", "a", "other") {
+	s := NewJobStates()
+	s.Track(jobtest.Name, "uid-bert")
+	s.SetMutatedByAdmission("uid-bert", "a", "hash")
+	if !s.MutatedByAdmission("uid-bert", "a", "hash") || s.MutatedByAdmission("uid-bert", "a", "other") {
 		t.Error("a mutation belongs to what was applied")
 	}
-	s.objectGone(rankPod("a", "1"))
+	s.ObjectGone(rankPod("a", "1"))
 	if len(s.states["uid-bert"].mutatedByAdmission) != 0 {
 		t.Error("the object is gone")
 	}
 }
 
 func TestEventIsEmittedOncePerAttempt(t *testing.T) {
-	s := newJobStates()
+	s := NewJobStates()
 	for _, step := range []struct {
 		attempt int32
 		key     string
 		want    bool
 	}{{1, "a", true}, {1, "a", false}, {1, "b", true}, {2, "a", true}, {2, "a", false}} {
-		if got := s.emitOnce("uid-bert", step.attempt, step.key); got != step.want {
+		if got := s.EmitOnce("uid-bert", step.attempt, step.key); got != step.want {
 			t.Errorf("attempt %d, %s: got %t", step.attempt, step.key, got)
 		}
 	}

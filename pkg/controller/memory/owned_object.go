@@ -1,4 +1,4 @@
-package controller
+package memory
 
 import (
 	"time"
@@ -11,29 +11,39 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ownedObject is one object that a job owns.
-type ownedObject struct {
+// OwnedObject is one object that a job owns.
+type OwnedObject struct {
 	// kind of the object. A handle is a sixth of what it stands for, and there are eight in the smallest map.
 	kind   unique.Handle[schema.GroupVersionKind]
-	object client.Object
+	Object client.Object
 }
 
-func newOwnedObject(gvk schema.GroupVersionKind, object client.Object) ownedObject {
-	return ownedObject{kind: unique.Make(gvk), object: object}
+func NewOwnedObject(gvk schema.GroupVersionKind, object client.Object) OwnedObject {
+	return OwnedObject{kind: unique.Make(gvk), Object: object}
 }
 
-// gvk is the object's kind.
-func (o ownedObject) gvk() schema.GroupVersionKind { return o.kind.Value() }
+// GVK is the object's kind.
+func (o OwnedObject) GVK() schema.GroupVersionKind { return o.kind.Value() }
 
-// pod returns the object as a pod; false: it is none.
-func (o ownedObject) pod() (*corev1.Pod, bool) {
-	pod, ok := o.object.(*corev1.Pod)
+// Pod returns the object as a pod; false: it is none.
+func (o OwnedObject) Pod() (*corev1.Pod, bool) {
+	pod, ok := o.Object.(*corev1.Pod)
 	return pod, ok
+}
+
+// Find returns the object of a kind and a name; nil: there is none.
+func Find(existing []OwnedObject, gvk schema.GroupVersionKind, name string) client.Object {
+	for _, o := range existing {
+		if o.GVK() == gvk && o.Object.GetName() == name {
+			return o.Object
+		}
+	}
+	return nil
 }
 
 // assumedObject is an object as the API server returned it to a write of ours.
 type assumedObject struct {
-	ownedObject
+	OwnedObject
 	since time.Time
 }
 

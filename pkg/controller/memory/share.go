@@ -1,4 +1,4 @@
-package controller
+package memory
 
 import (
 	"encoding/json"
@@ -16,11 +16,11 @@ const maxShared = 64
 
 var requirements = reflect.TypeFor[corev1.ResourceRequirements]()
 
-// share lets everything below an object that is about to be cached refer to memory that it has in common
+// Share lets everything below an object that is about to be cached refer to memory that it has in common
 // with other objects: strings such as the kinds of owners, the names of labels and what conditions say, and
 // small maps such as amounts of resources, of which decoding makes new ones for every object; and limits
 // that are what is requested. Nobody changes what is cached.
-func share(object any) { shareBelow(reflect.ValueOf(object)) }
+func Share(object any) { shareBelow(reflect.ValueOf(object)) }
 
 func shareBelow(v reflect.Value) {
 	switch v.Kind() {

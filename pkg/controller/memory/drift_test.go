@@ -1,4 +1,4 @@
-package controller
+package memory
 
 import (
 	"encoding/json"
@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	schedulingv1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/internal/jobtest"
 )
 
 func TestContainsFields(t *testing.T) {
@@ -34,7 +36,7 @@ func TestContainsFields(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if got := containsFields(have, want); got != tc.contains {
+			if got := ContainsFields(have, want); got != tc.contains {
 				t.Errorf("containsFields = %v", got)
 			}
 		})
@@ -55,7 +57,7 @@ func TestDesiredContent(t *testing.T) {
 		}
 	}
 	gvk := schedulingv1beta1.SchemeGroupVersion.WithKind("PodGroup")
-	want, err := desiredContent(group(), gvk, bert(2))
+	want, err := DesiredContent(group(), gvk, jobtest.Bert(2))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,21 +70,21 @@ func TestDesiredContent(t *testing.T) {
 	have.OwnerReferences = want.GetOwnerReferences()
 	have.Status.Phase = schedulingv1beta1.PodGroupInqueue
 	have.Spec.MinTaskMember = map[string]int32{"somebody else's": 1}
-	if drifted, err := hasDrifted(have, want); err != nil || drifted {
+	if drifted, err := HasDrifted(have, want); err != nil || drifted {
 		t.Errorf("what others add is not ours, got %v, %v", drifted, err)
 	}
 	have.Spec.Queue = "other"
-	if drifted, _ := hasDrifted(have, want); !drifted {
+	if drifted, _ := HasDrifted(have, want); !drifted {
 		t.Error("a value of ours that was changed must be noticed")
 	}
 	have.Spec.Queue = "research"
 	without := group()
 	without.Spec.Queue = ""
-	want, err = desiredContent(without, gvk, bert(2))
+	want, err = DesiredContent(without, gvk, jobtest.Bert(2))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if drifted, _ := hasDrifted(have, want); !drifted {
+	if drifted, _ := HasDrifted(have, want); !drifted {
 		t.Error("a value that we do not want any more must be noticed, by the hash")
 	}
 }
@@ -93,7 +95,7 @@ func TestDriftCheckLeavesTheCacheAlone(t *testing.T) {
 	have := &unstructured.Unstructured{Object: map[string]any{"metadata": metadata}}
 	want := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Group",
 		"metadata": metadata}}
-	if drifted, err := hasDrifted(have, want); err != nil || drifted {
+	if drifted, err := HasDrifted(have, want); err != nil || drifted {
 		t.Errorf("hasDrifted = %v, %v", drifted, err)
 	}
 	if len(have.Object) != 1 {

@@ -1,4 +1,4 @@
-package controller
+package memory
 
 import (
 	"reflect"
@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/internal/jobtest"
 )
 
 // decoded is a job as an informer decodes it: no two of its strings are the same memory.
@@ -38,7 +39,7 @@ func decoded() *v1alpha1.TrainingJob {
 		Status: v1alpha1.TrainingJobStatus{
 			Phase: v1alpha1.Phase(text("Queued")),
 			Conditions: []metav1.Condition{{Type: text("Created"), Reason: text("Accepted"),
-				LastTransitionTime: metav1.NewTime(start)}},
+				LastTransitionTime: metav1.NewTime(jobtest.Start)}},
 		},
 	}
 }
@@ -47,9 +48,7 @@ func decoded() *v1alpha1.TrainingJob {
 func TestShare(t *testing.T) {
 	a, b := decoded(), decoded()
 	for _, job := range []*v1alpha1.TrainingJob{a, b} {
-		if _, err := transformJob(job); err != nil {
-			t.Fatal(err)
-		}
+		Share(job)
 	}
 	if diff := cmp.Diff(decoded(), a); diff != "" {
 		t.Errorf("the job has changed (-decoded +cached):\n%s", diff)

@@ -1,4 +1,4 @@
-package controller
+package memory
 
 import (
 	"fmt"
@@ -16,24 +16,24 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// rejection is an answer of the API server that only somebody else can change. It is an error on its way from
+// Rejection is an answer of the API server that only somebody else can change. It is an error on its way from
 // the write to settle, and a CreateBackoff in the next Snapshot.
-type rejection struct {
-	// kind of what was rejected; zero where the backend does not support the gang.
-	kind schema.GroupVersionKind
-	// holder of the name that is taken.
-	holder  types.UID
-	blocker v1alpha1.Blocker
-	// giveBack is whether the pods of the attempt that exist must go until the retry.
-	giveBack bool
+type Rejection struct {
+	// Kind of what was rejected; zero where the backend does not support the gang.
+	Kind schema.GroupVersionKind
+	// Holder of the name that is taken.
+	Holder  types.UID
+	Blocker v1alpha1.Blocker
+	// GiveBack is whether the pods of the attempt that exist must go until the retry.
+	GiveBack bool
 	// firstDelay before the next try; it doubles with each rejection up to maxDelay.
 	firstDelay, maxDelay time.Duration
 }
 
-func (r *rejection) Error() string { return r.blocker.Reason + ": " + r.blocker.Message }
+func (r *Rejection) Error() string { return r.Blocker.Reason + ": " + r.Blocker.Message }
 
-// delay before the next try, after so many retries that were rejected too.
-func (r *rejection) delay(retries int) time.Duration {
+// Delay before the next try, after so many retries that were rejected too.
+func (r *Rejection) Delay(retries int) time.Duration {
 	d := r.firstDelay
 	for i := 0; i < retries && d < r.maxDelay; i++ {
 		d *= 2
@@ -44,43 +44,43 @@ func (r *rejection) delay(retries int) time.Duration {
 const correctIt = "correct what the message names, in the job or in the cluster; " +
 	"a changed job is tried at once"
 
-// rejectedPod returns the rejection of one of the gang's pods; false: the error is none. livePods is how many
+// RejectedPod returns the rejection of one of the gang's pods; false: the error is none. livePods is how many
 // pods of the job exist: a quota counts them as used.
-func rejectedPod(err error, g scheduler.Gang, livePods int64) (*rejection, bool) {
+func RejectedPod(err error, g scheduler.Gang, livePods int64) (*Rejection, bool) {
 	message := statusMessage(err)
 	if blocker, ok := quotaBlocker(message, g, livePods); apierrors.IsForbidden(err) && ok {
-		return &rejection{
-			kind: podKind, blocker: blocker, giveBack: true, firstDelay: 5 * time.Second, maxDelay: 2 * time.Minute,
+		return &Rejection{
+			Kind: PodKind, Blocker: blocker, GiveBack: true, firstDelay: 5 * time.Second, maxDelay: 2 * time.Minute,
 		}, true
 	}
-	if r, ok := rejectedPriority(err, podKind); ok {
+	if r, ok := rejectedPriority(err, PodKind); ok {
 		return r, true
 	}
 	if !isRejection(err) {
 		return nil, false
 	}
-	return &rejection{
-		kind: podKind,
-		blocker: v1alpha1.Blocker{
+	return &Rejection{
+		Kind: PodKind,
+		Blocker: v1alpha1.Blocker{
 			Reason:   v1alpha1.ReasonPodRejected,
 			Message:  "the API server rejects a rank's pod: " + message,
 			NextStep: correctIt,
 		},
-		giveBack: true, firstDelay: 30 * time.Second, maxDelay: 5 * time.Minute,
+		GiveBack: true, firstDelay: 30 * time.Second, maxDelay: 5 * time.Minute,
 	}, true
 }
 
-// rejectedObject is rejectedPod for all other kinds.
-func rejectedObject(err error, gvk schema.GroupVersionKind, name string) (*rejection, bool) {
+// RejectedObject is RejectedPod for all other kinds.
+func RejectedObject(err error, gvk schema.GroupVersionKind, name string) (*Rejection, bool) {
 	if !isRejection(err) {
 		return nil, false
 	}
 	if r, ok := rejectedPriority(err, gvk); ok {
 		return r, true
 	}
-	return &rejection{
-		kind: gvk,
-		blocker: v1alpha1.Blocker{
+	return &Rejection{
+		Kind: gvk,
+		Blocker: v1alpha1.Blocker{
 			Reason:   v1alpha1.ReasonGroupRejected,
 			Message:  fmt.Sprintf("the API server rejects the job's %s %s: %s", gvk.Kind, name, statusMessage(err)),
 			NextStep: correctIt,
@@ -95,28 +95,28 @@ var priorityMessage = regexp.MustCompile(`no PriorityClass with name (\S+) was f
 
 // rejectedPriority returns the rejection of a priority class that does not exist. Its creation sends no event
 // to the job, unlike a correction of the job itself, so the delay stays under a minute.
-func rejectedPriority(err error, gvk schema.GroupVersionKind) (*rejection, bool) {
+func rejectedPriority(err error, gvk schema.GroupVersionKind) (*Rejection, bool) {
 	m := priorityMessage.FindStringSubmatch(statusMessage(err))
 	if m == nil || !apierrors.IsForbidden(err) {
 		return nil, false
 	}
 	const remedy = "name one that `kubectl get priorityclasses` lists in %s " +
 		"(or in the template's priorityClassName), or create %s"
-	return &rejection{
-		kind: gvk,
-		blocker: v1alpha1.Blocker{
+	return &Rejection{
+		Kind: gvk,
+		Blocker: v1alpha1.Blocker{
 			Reason: v1alpha1.ReasonPriorityClassNotFound, Object: "priorityclasses/" + m[1],
 			Message:  fmt.Sprintf("priority class %s does not exist", m[1]),
 			NextStep: fmt.Sprintf(remedy, scheduler.PathPriorityClass, m[1]),
 		},
-		giveBack: gvk == podKind, firstDelay: 5 * time.Second, maxDelay: time.Minute,
+		GiveBack: gvk == PodKind, firstDelay: 5 * time.Second, maxDelay: time.Minute,
 	}, true
 }
 
-// unsupportedGang is the rejection of a gang that the backend cannot express.
-func unsupportedGang(err error) *rejection {
-	return &rejection{
-		blocker: v1alpha1.Blocker{
+// UnsupportedGang is the rejection of a gang that the backend cannot express.
+func UnsupportedGang(err error) *Rejection {
+	return &Rejection{
+		Blocker: v1alpha1.Blocker{
 			Reason:   v1alpha1.ReasonGroupRejected,
 			Message:  err.Error(),
 			NextStep: "change the job, or choose another scheduler for it",
@@ -125,53 +125,53 @@ func unsupportedGang(err error) *rejection {
 	}
 }
 
-// nameTaken is the rejection where another object has the name that ours must have. A holder that is
+// NameTaken is the rejection where another object has the name that ours must have. A holder that is
 // terminating, or belongs to a former job of the same name, frees it soon.
-func nameTaken(
+func NameTaken(
 	gvk schema.GroupVersionKind, name string, job *v1alpha1.TrainingJob, holder client.Object,
-) *rejection {
+) *Rejection {
 	whose, delay := "it belongs to nobody", 5*time.Second
 	if ref := metav1.GetControllerOf(holder); ref != nil {
 		whose = fmt.Sprintf("it belongs to %s %s", ref.Kind, ref.Name)
-		if ref.Kind == jobKind.Kind && ref.Name == job.Name {
+		if ref.Kind == JobKind.Kind && ref.Name == job.Name {
 			whose, delay = "it belongs to the former job of this name", time.Second
 		}
 	}
 	if holder.GetDeletionTimestamp() != nil {
 		whose, delay = whose+" and is being deleted", time.Second
 	}
-	return &rejection{
-		kind: gvk, holder: holder.GetUID(),
-		blocker: v1alpha1.Blocker{
+	return &Rejection{
+		Kind: gvk, Holder: holder.GetUID(),
+		Blocker: v1alpha1.Blocker{
 			Reason:   v1alpha1.ReasonNameTaken,
 			Object:   strings.ToLower(gvk.Kind) + "s/" + name,
 			Message:  fmt.Sprintf("the name of %s %s is taken: %s", gvk.Kind, name, whose),
 			NextStep: fmt.Sprintf("delete that %s, or give the job another name", gvk.Kind),
 		},
 		// Part of a gang must hold nothing while the rest waits for somebody to free a name.
-		giveBack: gvk == podKind, firstDelay: delay, maxDelay: 2 * time.Minute,
+		GiveBack: gvk == PodKind, firstDelay: delay, maxDelay: 2 * time.Minute,
 	}
 }
 
-// claimTaken is nameTaken for a checkpoint claim. The holder is mostly that of a former job of this name,
+// ClaimTaken is NameTaken for a checkpoint claim. The holder is mostly that of a former job of this name,
 // with its model on it.
-func claimTaken(job *v1alpha1.TrainingJob, holder client.Object) *rejection {
+func ClaimTaken(job *v1alpha1.TrainingJob, holder client.Object) *Rejection {
 	const remedy = "to save beside what is there, set spec.checkpoint.pvc to {claimName: %s}: " +
 		"the job gets a directory of its own; or delete the claim and what is on it; or give the job another name"
-	r := nameTaken(claimKind, holder.GetName(), job, holder)
-	r.blocker.NextStep = fmt.Sprintf(remedy, holder.GetName())
+	r := NameTaken(ClaimKind, holder.GetName(), job, holder)
+	r.Blocker.NextStep = fmt.Sprintf(remedy, holder.GetName())
 	if holder.GetDeletionTimestamp() != nil {
-		r.blocker.NextStep = "wait until nothing uses the claim any more: then a new one is created"
+		r.Blocker.NextStep = "wait until nothing uses the claim any more: then a new one is created"
 	} else if uid := holder.GetLabels()[v1alpha1.LabelJobUID]; uid != "" {
 		const taken = "the name of claim %s is taken: it holds the checkpoints of a former job, with UID %s"
-		r.blocker.Message = fmt.Sprintf(taken, holder.GetName(), uid)
+		r.Blocker.Message = fmt.Sprintf(taken, holder.GetName(), uid)
 	}
 	return r
 }
 
 // isRejection reports whether the same write would fail until somebody changes something.
 func isRejection(err error) bool {
-	if isNamespaceTerminating(err) {
+	if IsNamespaceTerminating(err) {
 		return false
 	}
 	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||

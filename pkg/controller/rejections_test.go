@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,82 +9,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/scheduler"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 )
 
-var pods = schema.GroupResource{Resource: "pods"}
-
-func overQuota(used int) error {
-	return apierrors.NewForbidden(pods, "bert-worker-1",
+// quotaError is how the API server rejects a pod for which a quota has no capacity.
+func quotaError(used int) error {
+	return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "bert-worker-1",
 		fmt.Errorf("exceeded quota: team, requested: pods=1,requests.cpu=2, used: pods=%d, limited: pods=4", used))
-}
-
-var podErrors = map[string]struct {
-	err    error
-	reason string
-	says   string
-}{
-	"quota": {overQuota(4), v1alpha1.ReasonQuotaExceeded,
-		"it needs 2 pods; resource quota team of namespace ml has 1 pods free of 4"},
-	"larger than it": {apierrors.NewForbidden(pods, "p", errors.New("exceeded quota: g, "+
-		"requested: requests.nvidia.com/gpu=4, used: requests.nvidia.com/gpu=0, "+
-		"limited: requests.nvidia.com/gpu=6")),
-		v1alpha1.ReasonExceedsQuota,
-		"it can never start: it needs 8 nvidia.com/gpu and the whole of resource quota g of namespace ml " +
-			"is 6 nvidia.com/gpu"},
-	"without numbers": {overQuota(1), v1alpha1.ReasonQuotaExceeded,
-		"resource quota team of namespace ml is used up: " +
-			"a rank requests pods=1,requests.cpu=2, the limit is pods=4"},
-	"priority class": {
-		apierrors.NewForbidden(pods, "p", errors.New("no PriorityClass with name high was found")),
-		v1alpha1.ReasonPriorityClassNotFound, "priority class high does not exist",
-	},
-	"invalid": {apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "p", nil),
-		v1alpha1.ReasonPodRejected, "is invalid"},
-	"timeout":         {apierrors.NewTimeoutError("slow", 1), "", ""},
-	"too many":        {apierrors.NewTooManyRequests("later", 1), "", ""},
-	"webhook is down": {apierrors.NewInternalError(errors.New("failed calling webhook")), "", ""},
-	"quota conflict": {apierrors.NewConflict(schema.GroupResource{Resource: "resourcequotas"}, "team",
-		errors.New("changed")), "", ""},
-	"no connection":    {errors.New("connection refused"), "", ""},
-	"namespace ending": {terminating(), "", ""},
-}
-
-func TestRejectedPod(t *testing.T) {
-	gang := scheduler.Gang{
-		Name: "bert", Namespace: "ml", MinAvailable: 2,
-		MinResources: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8")},
-	}
-	for name, tc := range podErrors {
-		t.Run(name, func(t *testing.T) {
-			got, rejected := rejectedPod(fmt.Errorf("wrapped: %w", tc.err), gang, 1)
-			if rejected != (tc.reason != "") {
-				t.Fatalf("rejected = %v", rejected)
-			}
-			if rejected &&
-				(got.blocker.Reason != tc.reason || !strings.Contains(got.blocker.Message, tc.says) ||
-					got.blocker.NextStep == "" || !got.giveBack) {
-				t.Errorf("got %+v", got)
-			}
-		})
-	}
-	a, _ := rejectedPod(overQuota(3), gang, 0)
-	b, _ := rejectedPod(overQuota(4), gang, 0)
-	if a.blocker.Reason != b.blocker.Reason || a.blocker.Object != b.blocker.Object {
-		t.Errorf("what is used changes all the time and is no other reason:\n%+v\n%+v", a.blocker, b.blocker)
-	}
-}
-
-func terminating() error {
-	err := apierrors.NewForbidden(pods, "p", errors.New("because it is being terminated"))
-	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
-	return err
 }
 
 func TestQuotaInTheMiddleOfAGangGivesEverythingBack(t *testing.T) {
@@ -93,7 +28,7 @@ func TestQuotaInTheMiddleOfAGangGivesEverythingBack(t *testing.T) {
 	f.wants("queued", queued...)
 	f.reject = func(write string) error {
 		if write == "create Pod bert-worker-1" {
-			return overQuota(1)
+			return quotaError(1)
 		}
 		return nil
 	}
@@ -109,7 +44,7 @@ func TestQuotaInTheMiddleOfAGangGivesEverythingBack(t *testing.T) {
 	f.clock.Step(2 * time.Second)
 	f.reject = func(write string) error {
 		if strings.HasPrefix(write, "create Pod ") {
-			return overQuota(2)
+			return quotaError(2)
 		}
 		return nil
 	}
@@ -133,7 +68,7 @@ func TestQuotaInTheMiddleOfAGangGivesEverythingBack(t *testing.T) {
 	if did, _, _ := f.reconcile(t.Context()); count(did, "create Pod") != 2 {
 		t.Errorf("the gang is made when the quota has capacity, got %q", did)
 	}
-	if o := f.r.states.backoff(f.job()); o != nil {
+	if o := f.r.states.Backoff(f.job()); o != nil {
 		t.Errorf("what is overcome is forgotten, got %+v", o)
 	}
 }
@@ -149,11 +84,11 @@ func TestChangedJobIsTriedAtOnce(t *testing.T) {
 	}
 	f.wants("without a group no pod", "create PodGroup bert-1: rejected", "create Service bert")
 	job := f.job()
-	if o := f.r.states.backoff(job); o == nil || o.Blocker.Reason != v1alpha1.ReasonGroupRejected || o.GiveBack {
+	if o := f.r.states.Backoff(job); o == nil || o.Blocker.Reason != v1alpha1.ReasonGroupRejected || o.GiveBack {
 		t.Fatalf("got %+v", o)
 	}
 	job.Generation++
-	if o := f.r.states.backoff(job); o != nil {
+	if o := f.r.states.Backoff(job); o != nil {
 		t.Errorf("a backoff belongs to one generation, got %+v", o)
 	}
 }
@@ -170,7 +105,7 @@ func TestForeignNameIsNeverAdopted(t *testing.T) {
 		"nobody's": {&corev1.Pod{}, "it belongs to nobody", created, []string{"delete Pod bert-worker-0"}},
 		"an old job's": {
 			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(elder, jobKind)},
+				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(elder, memory.JobKind)},
 			}},
 			"the former job of this name", created[:2], nil,
 		},
@@ -182,7 +117,7 @@ func TestForeignNameIsNeverAdopted(t *testing.T) {
 			f.sync()
 			f.wants("queued", queued...)
 			f.wants("the name is taken", tc.tried...)
-			o := f.r.states.backoff(f.job())
+			o := f.r.states.Backoff(f.job())
 			if o == nil || o.Blocker.Reason != v1alpha1.ReasonNameTaken ||
 				!strings.Contains(o.Blocker.Message, tc.says) {
 				t.Fatalf("got %+v", o)
@@ -210,7 +145,7 @@ func TestNoRankBesideThoseOfTheFormerJob(t *testing.T) {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 			Name: name, Namespace: "default", UID: types.UID("uid-" + name),
 			Labels:          map[string]string{v1alpha1.LabelJobName: "bert"},
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(former, jobKind)},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(former, memory.JobKind)},
 		}}
 	}
 	one, three := pod("bert-worker-1"), pod("bert-worker-3")
@@ -220,7 +155,7 @@ func TestNoRankBesideThoseOfTheFormerJob(t *testing.T) {
 	f.wants("both names that are wanted could be tried, and none is", "create PodGroup bert-1",
 		"create Service bert")
 	for i, left := range []*corev1.Pod{one, three} {
-		o := f.r.states.backoff(f.job())
+		o := f.r.states.Backoff(f.job())
 		if o == nil || o.Blocker.Object != "pods/"+left.Name ||
 			!strings.Contains(o.Blocker.Message, "the former job of this name") {
 			t.Fatalf("after %d pods have gone: %+v", i, o)
@@ -242,7 +177,7 @@ func TestNameOfTheFormerJobIsFreeAtOnce(t *testing.T) {
 	former.UID = "uid-former"
 	group := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{
 		Name: "bert-1", Namespace: "default", UID: "uid-group",
-		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(former, jobKind)},
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(former, memory.JobKind)},
 	}}
 	f := newFixture(t, bert(2), group)
 	f.sync()
@@ -263,20 +198,20 @@ func TestOwnPodThatTheWatchDoesNotShow(t *testing.T) {
 	mine := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Name: "bert-worker-0", Namespace: "default", UID: "uid-mine",
 		Labels:          map[string]string{v1alpha1.LabelAttempt: "1"},
-		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(bert(1), jobKind)},
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(bert(1), memory.JobKind)},
 	}}
 	if err := f.store.Create(t.Context(), mine); err != nil {
 		t.Fatal(err)
 	}
 	f.wants("it is found by its name", created[:3]...)
 	f.wants("and remembered")
-	f.clock.Step(assumedTimeout)
+	f.clock.Step(memory.AssumedTimeout)
 	f.wants("also when the watch does not show it for long; it is counted by now",
 		"patch TrainingJob/status bert")
 	if err := f.store.Delete(t.Context(), mine); err != nil {
 		t.Fatal(err)
 	}
-	f.clock.Step(assumedTimeout)
+	f.clock.Step(memory.AssumedTimeout)
 	if did, _, err := f.reconcile(t.Context()); err != nil || count(did, "create Pod bert-worker-0") != 1 {
 		t.Errorf("until it is gone, got %q, %v", did, err)
 	}
@@ -320,7 +255,7 @@ func TestForeignGroupIsTriedAgainInTime(t *testing.T) {
 	f.clock.Step(6 * time.Second)
 	f.wants("then everything is made", "create PodGroup bert-1", "create Pod bert-worker-0",
 		"create Pod bert-worker-1")
-	if o := f.r.states.backoff(f.job()); o != nil {
+	if o := f.r.states.Backoff(f.job()); o != nil {
 		t.Errorf("what is overcome is forgotten, got %+v", o)
 	}
 }
