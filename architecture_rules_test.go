@@ -22,6 +22,7 @@ const (
 	contention  = "pkg/contention"
 	controller  = "pkg/controller"
 	memory      = controller + "/memory"
+	meter       = controller + "/meter"
 	board       = "pkg/server/board"
 	fragment    = board + "/fragment"
 	palette     = board + "/palette"
@@ -198,11 +199,15 @@ var rules = map[string]rule{
 		reason: "the shell knows no dialect",
 		ours: []string{
 			api, seam, "pkg/clusterstate", "pkg/metric", core, spec, render, observation, decision, contention,
-			"pkg/panics", "pkg/preemption", "pkg/turn", memory,
+			"pkg/panics", "pkg/preemption", "pkg/turn", memory, meter,
 		},
 	},
 	memory: {
 		reason: "what one reconcile leaves to the next", ours: []string{api, seam, core, observation, render},
+	},
+	meter: {
+		reason: "counts what the shell reports",
+		ours:   []string{api, "pkg/metric", spec, observation, decision, contention, memory},
 	},
 	controller + "/internal/jobtest": {reason: "a job for the controller's tests", ours: []string{api}},
 	"pkg/server/recorder": {
@@ -348,7 +353,7 @@ var rules = map[string]rule{
 	"cmd/docs-gen": {
 		reason: "a generator: it imports what it documents",
 		ours: []string{
-			"pkg/config", "pkg/controller", "pkg/jobmetrics", "pkg/metric", "pkg/operatormetrics", "pkg/reportserver",
+			"pkg/config", meter, "pkg/jobmetrics", "pkg/metric", "pkg/operatormetrics", "pkg/reportserver",
 			"pkg/schedulers", "pkg/server/...", "scheduler/volcano", "scheduler/coscheduling",
 		},
 	},

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"mlplatform.example.com/trainingjob-operator/pkg/controller"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/meter"
 	"mlplatform.example.com/trainingjob-operator/pkg/jobmetrics"
 	"mlplatform.example.com/trainingjob-operator/pkg/metric"
 	"mlplatform.example.com/trainingjob-operator/pkg/operatormetrics"
@@ -80,7 +80,7 @@ type metricsSection struct {
 // metricsSections returns all metrics of the operator, in the order of the page.
 func metricsSections() []metricsSection {
 	return []metricsSection{
-		{"Counters and durations", controller.MetricDescriptions()},
+		{"Counters and durations", meter.Descriptions()},
 		{"Sums over jobs", jobmetrics.SumDescriptions()},
 		{"Series of each job", jobmetrics.JobDescriptions()},
 		{"Reports", reportserver.MetricDescriptions()},

@@ -388,8 +388,8 @@ func TestWorkIsCountedOnce(t *testing.T) {
 	}
 }
 
-// counted sums a counter over its labels.
-func (f *fixture) counted(name string) float64 {
+// counted returns the sum of a counter over its series, or over those whose first label has the value.
+func (f *fixture) counted(name string, label ...string) float64 {
 	f.t.Helper()
 	families, err := f.registry.Gather()
 	if err != nil {
@@ -399,7 +399,9 @@ func (f *fixture) counted(name string) float64 {
 	for _, f := range families {
 		if f.GetName() == name {
 			for _, m := range f.GetMetric() {
-				sum += m.GetCounter().GetValue()
+				if len(label) == 0 || m.GetLabel()[0].GetValue() == label[0] {
+					sum += m.GetCounter().GetValue()
+				}
 			}
 		}
 	}

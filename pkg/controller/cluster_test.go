@@ -118,7 +118,7 @@ func (e environment) schedulerAppears(t *testing.T) {
 	e.install(t, "../../test/fakescheduler/crd.yaml")
 	e.reaches(t, job, v1alpha1.PhaseQueued)
 	e.eventually(t, "the job is counted among those that wait", func(context.Context) (bool, string) {
-		n := o.reconciler.gatherer.counts.waiting.Load()
+		n := o.reconciler.gatherer.counts.Waiting.Load()
 		return n > 0, fmt.Sprint(n)
 	})
 	e.eventually(t, "the group exists", func(context.Context) (bool, string) {

@@ -55,7 +55,7 @@ func newContest(t *testing.T, backend scheduler.Backend, planning *Planning) *co
 	c.full, c.applyStatus = c.write, c.applyWorkload
 	c.dependencies.clusterObjects = &clusterObjects{cluster: storedCluster{store: c.store}}
 	c.state = c.withNodes(NodeAutoscalerAbsent, "8")
-	c.dependencies.counts.waiting.Store(1)
+	c.dependencies.counts.Waiting.Store(1)
 	setClasses(c.state, highWaits)
 	c.state.SetClass(&low)
 	return c

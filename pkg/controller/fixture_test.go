@@ -28,6 +28,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/internal/jobtest"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/meter"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 	"mlplatform.example.com/trainingjob-operator/scheduler/coscheduling"
 	"mlplatform.example.com/trainingjob-operator/scheduler/kueue"
@@ -105,7 +106,7 @@ func newFixtureOn(t testing.TB, backend scheduler.Backend, objects ...client.Obj
 	f.store = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(withStatus...).
 		WithObjects(objects...).Build()
 	f.registry = prometheus.NewRegistry()
-	metrics, err := newMetrics(f.registry)
+	metrics, err := meter.New(f.registry)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +116,7 @@ func newFixtureOn(t testing.TB, backend scheduler.Backend, objects ...client.Obj
 	}
 	f.dependencies = dependencies{
 		uncached: uncachedReader{f}, recorder: recorder{f}, metrics: metrics,
-		counts:       &jobCounts{},
+		counts:       &meter.JobCounts{},
 		availability: newAvailability(nil, f.clock, f.options.Backends, ""),
 		jitter:       func(d time.Duration) time.Duration { return d },
 	}

@@ -14,6 +14,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/meter"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
@@ -29,7 +30,7 @@ type gatherer struct {
 	clock        clock.PassiveClock
 	owned        *memory.OwnedCache
 	states       *memory.JobStates
-	counts       *jobCounts
+	counts       *meter.JobCounts
 	availability *availability
 	// clusterObjects is nil where no backend has ClusterKinds.
 	clusterObjects *clusterObjects
@@ -63,8 +64,8 @@ func (g *gatherer) gather(ctx context.Context, job *v1alpha1.TrainingJob) (*memo
 		// What is decided from Now must be the same after the status made a round trip through the API server.
 		Now:         g.clock.Now().Truncate(memory.StatusPrecision),
 		Lifecycle:   g.lifecycle,
-		Waiting:     int(g.counts.waiting.Load()),
-		RunningJobs: int(g.counts.running.Load()),
+		Waiting:     int(g.counts.Waiting.Load()),
+		RunningJobs: int(g.counts.Running.Load()),
 
 		Plans:      g.planner != nil,
 		Preemption: g.planner.choice(job),
@@ -107,8 +108,8 @@ func (g *gatherer) gather(ctx context.Context, job *v1alpha1.TrainingJob) (*memo
 }
 
 // recheckOverdue reads the objects of our writes that the watch has not shown for memory.AssumedTimeout: an
-// object may be deleted before the watch shows it. What exists stays assumed, since a slow watch must not look
-// like a lost pod. It returns when the next write is overdue.
+// object may be deleted before the watch shows it. What exists stays assumed, since a slow watch must not
+// look like a lost pod. It returns when the next write is overdue.
 func (g *gatherer) recheckOverdue(ctx context.Context, job *v1alpha1.TrainingJob) (time.Time, error) {
 	overdue, next := g.owned.OverdueAssumed(job.UID)
 	if len(overdue) == 0 {

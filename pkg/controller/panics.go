@@ -12,13 +12,8 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/meter"
 	"mlplatform.example.com/trainingjob-operator/pkg/panics"
-)
-
-// Activities in which a panic is recovered.
-const (
-	reconciling = "reconcile"
-	planning    = "plan"
 )
 
 // eventPanicked is the reason of the event about a recovered panic.
@@ -28,7 +23,7 @@ const eventPanicked = "OperatorPanicked"
 type panicReporter struct {
 	recorder events.EventRecorder
 	states   *memory.JobStates
-	metrics  *metrics
+	metrics  *meter.Metrics
 }
 
 // report a panic in an activity. job is nil where the panic concerns no single job. A job gets one event for
@@ -36,7 +31,7 @@ type panicReporter struct {
 func (r *panicReporter) report(
 	ctx context.Context, job *v1alpha1.TrainingJob, activity string, caught *panics.Panic,
 ) {
-	r.metrics.counters[metricPanics].WithLabelValues(activity).Inc()
+	r.metrics.CountPanic(activity)
 	logger := log.FromContext(ctx).WithValues("activity", activity, "stack", string(caught.Stack))
 	if job == nil {
 		logger.Error(caught, "Recovered from a panic")
@@ -62,7 +57,7 @@ func (r *Reconciler) reportPanic(ctx context.Context, name types.NamespacedName,
 	if err := r.client.Get(ctx, name, job); err != nil {
 		job = nil
 	}
-	r.panics.report(ctx, job, reconciling, caught)
+	r.panics.report(ctx, job, meter.ActivityReconcile, caught)
 }
 
 // each runs n steps beside each other, as many as w.parallel at once, and returns their errors by index. A

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/meter"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 	"mlplatform.example.com/trainingjob-operator/scheduler/native"
 )
@@ -40,7 +40,7 @@ func (b *panickyBackend) Join(pod *corev1.Pod, g scheduler.Gang, v scheduler.Ver
 }
 
 func (f *fixture) panicsIn(activity string) float64 {
-	return testutil.ToFloat64(f.r.metrics.counters[metricPanics].WithLabelValues(activity))
+	return f.counted("trainingjob_operator_panics_total", activity)
 }
 
 // TestReconcilePanics: the panic of a reconcile, or of a goroutine that it started, is an error of that job.
@@ -68,7 +68,7 @@ func TestReconcilePanics(t *testing.T) {
 				}
 				f.reconcileJob("other")
 			}
-			if n := f.panicsIn(reconciling); n < 2 || events != 1 {
+			if n := f.panicsIn(meter.ActivityReconcile); n < 2 || events != 1 {
 				t.Errorf("%v panics are counted and %d events emitted", n, events)
 			}
 			if phase := f.statusOf("other").Phase; phase == "" || phase == v1alpha1.PhasePending {
@@ -105,7 +105,7 @@ func TestPlannerPanics(t *testing.T) {
 			t.Errorf("pass %d wakes (-want +got):\n%s", pass, diff)
 		}
 	}
-	if n := f.panicsIn(planning); n != 2 {
+	if n := f.panicsIn(meter.ActivityPlan); n != 2 {
 		t.Errorf("%v panics are counted", n)
 	}
 	if diff := cmp.Diff([]string{"event " + eventPanicked}, f.did); diff != "" {
@@ -115,7 +115,7 @@ func TestPlannerPanics(t *testing.T) {
 	p.wake = func(context.Context, []types.NamespacedName) { panic("no such queue") }
 	p.pass(t.Context())
 	p.pass(t.Context())
-	if n := f.panicsIn(planning); n != 4 {
+	if n := f.panicsIn(meter.ActivityPlan); n != 4 {
 		t.Errorf("%v panics are counted", n)
 	}
 }

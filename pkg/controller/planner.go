@@ -16,6 +16,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/contention"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/meter"
 	"mlplatform.example.com/trainingjob-operator/pkg/panics"
 	"mlplatform.example.com/trainingjob-operator/pkg/preemption"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
@@ -87,7 +88,7 @@ type planner struct {
 	clock    clock.WithTicker
 	state    *clusterState
 	owned    *memory.OwnedCache
-	counts   *jobCounts
+	counts   *meter.JobCounts
 	backends []scheduler.Backend
 	// reports is nil where nobody receives any.
 	reports reportTimes
@@ -123,7 +124,7 @@ func newPlanner(d dependencies, o Options, owned *memory.OwnedCache, reporter *p
 	p := &planner{
 		policy: o.Planning.policy(), client: o.Client, clock: o.Clock, state: d.clusterState, owned: owned,
 		counts: d.counts, backends: o.Backends, wake: d.woken.wake,
-		overruled: func() { d.metrics.counters[metricOverruledPlans].WithLabelValues().Inc() },
+		overruled: d.metrics.CountOverruled,
 		brokering: o.Planning.Broker, defaults: contention.Class{MaxDelay: o.Planning.MaxDelay}, gpus: o.GPUs,
 		panics: reporter,
 	}
@@ -160,14 +161,14 @@ func (p *planner) pass(ctx context.Context) {
 		}
 		p.wake(ctx, wake)
 	}); caught != nil {
-		p.panics.report(ctx, nil, planning, caught)
+		p.panics.report(ctx, nil, meter.ActivityPlan, caught)
 	}
 }
 
 // recovered reports the panic of a step of a pass that concerns one job.
 func (p *planner) recovered(ctx context.Context) func(*v1alpha1.TrainingJob, *panics.Panic) {
 	return func(job *v1alpha1.TrainingJob, caught *panics.Panic) {
-		p.panics.report(ctx, job, planning, caught)
+		p.panics.report(ctx, job, meter.ActivityPlan, caught)
 	}
 }
 
@@ -181,7 +182,7 @@ func (p *planner) period() time.Duration {
 
 // plan makes one pass. It returns the jobs that have something to write at once.
 func (p *planner) plan(ctx context.Context) ([]types.NamespacedName, error) {
-	if p.counts.waiting.Load() == 0 {
+	if p.counts.Waiting.Load() == 0 {
 		p.keep(nil)
 		if p.brokering {
 			return p.broker(contention.Cluster{}), nil
@@ -263,7 +264,7 @@ func (p *planner) contenders(
 			requests[job.UID] = p.requestsOf(job)
 			jobs = append(jobs, p.contender(job, requests[job.UID].byRole, now))
 		}); caught != nil {
-			p.panics.report(ctx, job, planning, caught)
+			p.panics.report(ctx, job, meter.ActivityPlan, caught)
 		}
 	}
 	p.requests = requests

@@ -298,8 +298,9 @@ func TestUnusableClass(t *testing.T) {
 		map[string]string{v1alpha1.AnnotationWaitingClass: "nowhere"})
 	f.sync()
 	f.wants("it is queued, and told", append(queued, "event WaitingClassUnusable")...)
-	if n := f.counted(metricUnusableClasses); n != 1 || f.job().Status.Scheduling.WaitingClass != "" {
-		t.Errorf("%f are counted, %+v", n, f.job().Status.Scheduling)
+	n, s := f.counted("trainingjob_preemption_unusable_classes_total"), f.job().Status.Scheduling
+	if n != 1 || s.WaitingClass != "" {
+		t.Errorf("%f are counted, %+v", n, s)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/clusterstate"
 	"mlplatform.example.com/trainingjob-operator/pkg/contention"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/meter"
 )
 
 var dryRun = &Planning{
@@ -68,7 +69,7 @@ func crowdedFixture(t *testing.T, planning *Planning) *fixture {
 	state.SetClass(&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 1000})
 	state.SetPod(freshPod)
 	state.SetPod(stalePod)
-	f.dependencies.counts.waiting.Store(1)
+	f.dependencies.counts.Waiting.Store(1)
 	return f
 }
 
@@ -111,7 +112,7 @@ func TestDryRun(t *testing.T) {
 	f.plan()
 	f.wants("after a minute they are", "patch TrainingJob/status bert")
 
-	f.dependencies.counts.waiting.Store(0)
+	f.dependencies.counts.Waiting.Store(0)
 	if wake := f.plan(); len(wake) != 0 || f.r.gatherer.planner.choice(f.job()) != nil {
 		t.Errorf("nobody waits, and %v are woken", wake)
 	}
@@ -205,11 +206,11 @@ func TestPlannerIsIdle(t *testing.T) {
 	f := crowdedFixture(t, dryRun)
 	p := f.r.gatherer.planner
 	p.client = nobody{}
-	p.counts.waiting.Store(0)
+	p.counts.Waiting.Store(0)
 	if _, err := p.plan(t.Context()); err != nil {
 		t.Error("nobody waits:", err)
 	}
-	p.counts.waiting.Store(1)
+	p.counts.Waiting.Store(1)
 	p.state = &clusterState{Cluster: clusterstate.New(memory.JobKind.Kind)}
 	if _, err := p.plan(t.Context()); err != nil {
 		t.Error("the cluster is not known:", err)
@@ -307,8 +308,8 @@ func BenchmarkPlan(b *testing.B) {
 		}
 		list.Items = append(list.Items, *job)
 	}
-	p.client, p.counts = listed{list: list}, &jobCounts{}
-	p.counts.waiting.Store(contention.Considered)
+	p.client, p.counts = listed{list: list}, &meter.JobCounts{}
+	p.counts.Waiting.Store(contention.Considered)
 	for b.Loop() {
 		if _, err := p.plan(b.Context()); err != nil {
 			b.Fatal(err)

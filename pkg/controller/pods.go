@@ -103,7 +103,7 @@ func (w *writer) createPod(ctx context.Context, job *v1alpha1.TrainingJob, pod *
 	if err != nil {
 		return createError{fmt.Errorf("creating pod %s: %w", pod.Name, err)}
 	}
-	w.metrics.podsCreated.Inc()
+	w.metrics.PodsCreated.Inc()
 	memory.TrimPod(pod)
 	w.owned.Assume(job.UID, memory.PodKind, pod)
 	return nil
@@ -158,7 +158,7 @@ func (w *writer) deletePod(ctx context.Context, job *v1alpha1.TrainingJob, d dec
 		return fmt.Errorf("deleting pod %s: %w", pod.Name, err)
 	}
 	if err == nil {
-		w.metrics.podsDeleted.Inc()
+		w.metrics.PodsDeleted.Inc()
 	}
 	w.owned.AssumeDeleted(job.UID, uid)
 	return nil

@@ -15,6 +15,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/meter"
 	"mlplatform.example.com/trainingjob-operator/pkg/panics"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
 	"mlplatform.example.com/trainingjob-operator/pkg/turn"
@@ -41,7 +42,7 @@ type Reconciler struct {
 	gatherer *gatherer
 	writer   *writer
 	status   *statusWriter
-	metrics  *metrics
+	metrics  *meter.Metrics
 	panics   *panicReporter
 }
 
@@ -54,8 +55,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		err = caught
 	}
 	r.reportPanic(ctx, req.NamespacedName, err)
-	r.metrics.reconciled(r.clock.Since(began))
-	r.metrics.failed(err)
+	r.metrics.CountReconcile(r.clock.Since(began))
+	r.metrics.CountErrors(err)
 	return result, err
 }
 
@@ -82,7 +83,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 	if r.states.IsStale(job) {
 		return reconcile.Result{}, nil // its watch event starts the next reconcile
 	}
-	r.metrics.beginSeries(job)
+	r.metrics.BeginSeries(job)
 	if r.gatherer.planner.unknownClasses(job) {
 		return reconcile.Result{RequeueAfter: conflictRequeue}, nil
 	}
@@ -154,7 +155,7 @@ func (r *Reconciler) settleGone(err error) (reconcile.Result, error) {
 
 // silently tries again after a while; 0: when something happens. The error is counted and not logged.
 func (r *Reconciler) silently(err error, after time.Duration) (reconcile.Result, error) {
-	r.metrics.failed(err)
+	r.metrics.CountErrors(err)
 	return reconcile.Result{RequeueAfter: after}, nil
 }
 

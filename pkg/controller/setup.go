@@ -23,6 +23,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/meter"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
@@ -141,16 +142,16 @@ func setup(ctx context.Context, mgr manager.Manager, o Options) (*Reconciler, er
 	}
 	d.autoscaler.detect(ctx) // before any reconcile: what is not known yet would create pods in vain
 	return r, errors.Join(mgr.Add(d.availability), mgr.Add(d.clusterState), mgr.Add(d.autoscaler),
-		d.counts.follow(mgr))
+		d.counts.Follow(mgr))
 }
 
 // dependencies of the Reconciler that need a manager, or a substitute in tests.
 type dependencies struct {
 	uncached       client.Reader
 	recorder       events.EventRecorder
-	metrics        *metrics
+	metrics        *meter.Metrics
 	states         *memory.JobStates
-	counts         *jobCounts
+	counts         *meter.JobCounts
 	availability   *availability
 	autoscaler     *autoscaler
 	clusterState   *clusterState
@@ -164,12 +165,12 @@ func newDependencies(mgr manager.Manager, o Options) (dependencies, error) {
 		uncached: mgr.GetAPIReader(),
 		recorder: mgr.GetEventRecorder(v1alpha1.OperatorName),
 		states:   memory.NewJobStates(),
-		counts:   &jobCounts{},
+		counts:   &meter.JobCounts{},
 		woken:    make(waker),
 		jitter:   func(d time.Duration) time.Duration { return wait.Jitter(d, 0.3) },
 	}
 	var err error
-	if d.metrics, err = newMetrics(o.Registry); err != nil {
+	if d.metrics, err = meter.New(o.Registry); err != nil {
 		return d, err
 	}
 	if d.clusterState, err = newClusterState(mgr, o.Namespaces, d.woken); err != nil {

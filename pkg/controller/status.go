@@ -17,6 +17,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/meter"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
@@ -30,7 +31,7 @@ type statusWriter struct {
 	client   client.Client
 	recorder events.EventRecorder
 	states   *memory.JobStates
-	metrics  *metrics
+	metrics  *meter.Metrics
 	clock    clock.PassiveClock
 }
 
@@ -44,8 +45,8 @@ func (w *statusWriter) write(ctx context.Context, job *v1alpha1.TrainingJob, pla
 	wrote, err := w.patch(ctx, job, plan.Status)
 	if wrote {
 		w.emit(job, plan.Events)
-		w.metrics.countEvents(plan.Events)
-		statusChange{w.metrics, job, &plan.Status, w.clock.Now(), w.states.EmitOnce}.count()
+		w.metrics.CountEvents(plan.Events)
+		w.metrics.CountStatus(job, &plan.Status, w.clock.Now(), w.states.EmitOnce)
 	}
 	return err
 }

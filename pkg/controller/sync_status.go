@@ -128,7 +128,7 @@ func (w *writer) tell(ctx context.Context, job types.UID, write scheduler.Write)
 	if err != nil {
 		return fmt.Errorf("telling %s %s (%s): %w", gvk.Kind, name, write.Why, err)
 	}
-	w.metrics.schedulerReports.Inc()
+	w.metrics.SchedulerReports.Inc()
 	if answer.GetDeletionTimestamp() != nil && len(answer.GetFinalizers()) == 0 {
 		return nil // the write removed the last finalizer: the object is gone
 	}

@@ -43,7 +43,7 @@ func (w *writer) wakeScheduler(ctx context.Context, s *memory.Observed, woken *o
 	errs := w.each(ctx, len(targets), func(i int) error {
 		return w.noteWoken(ctx, s.Job, targets[i], *woken)
 	})
-	w.metrics.counters[metricSchedulerWakes].WithLabelValues(s.Backend.Name()).Inc()
+	w.metrics.CountWake(s.Backend.Name())
 	return errors.Join(errs...)
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/meter"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
 
@@ -24,7 +25,7 @@ type writer struct {
 	clock   clock.PassiveClock
 	owned   *memory.OwnedCache
 	states  *memory.JobStates
-	metrics *metrics
+	metrics *meter.Metrics
 	// parallel bounds the creates, and the deletes, of one reconcile.
 	parallel int
 	// wakes bounds how often schedulers are woken.

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
-	"mlplatform.example.com/trainingjob-operator/pkg/controller"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/meter"
 	"mlplatform.example.com/trainingjob-operator/pkg/jobmetrics"
 	"mlplatform.example.com/trainingjob-operator/pkg/metric"
 	"mlplatform.example.com/trainingjob-operator/pkg/operatormetrics"
@@ -133,7 +133,7 @@ var name = regexp.MustCompile(`\b[a-z_]*:?trainingjob_\w+(:\w+)?`)
 func served(t *testing.T) map[string]bool {
 	t.Helper()
 	known := map[string]bool{}
-	for _, d := range slices.Concat(controller.MetricDescriptions(), jobmetrics.SumDescriptions(),
+	for _, d := range slices.Concat(meter.Descriptions(), jobmetrics.SumDescriptions(),
 		jobmetrics.JobDescriptions(), reportserver.MetricDescriptions(), operatormetrics.Descriptions()) {
 		known[d.Name] = true
 		if d.Type == metric.Histogram {

@@ -1,4 +1,4 @@
-package controller
+package meter
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
@@ -64,8 +64,8 @@ const (
 // waitBuckets are 1 s to 36 h.
 var waitBuckets = prometheus.ExponentialBuckets(1, 2, 18)
 
-// MetricDescriptions returns every metric that the controller registers, in the order of reading.
-func MetricDescriptions() []metric.Description {
+// Descriptions returns every metric that the controller registers, in the order of reading.
+func Descriptions() []metric.Description {
 	all := lifeMetrics()
 	all = append(all, waitMetrics()...)
 	all = append(all, workMetrics()...)

@@ -1,4 +1,4 @@
-package controller
+package meter
 
 import (
 	"sync"
@@ -14,7 +14,7 @@ func TestJobCounts(t *testing.T) {
 		return &v1alpha1.TrainingJob{Status: v1alpha1.TrainingJobStatus{Phase: phase}}
 	}
 	waits, runs := in(v1alpha1.PhaseQueued), in(v1alpha1.PhaseRunning)
-	c := &jobCounts{}
+	c := &JobCounts{}
 	for i, step := range []struct {
 		do               func()
 		waiting, running int64
@@ -30,7 +30,7 @@ func TestJobCounts(t *testing.T) {
 		{func() { c.OnAdd("no job", false) }, 0, 1},
 	} {
 		step.do()
-		waiting, running := c.waiting.Load(), c.running.Load()
+		waiting, running := c.Waiting.Load(), c.Running.Load()
 		if waiting != step.waiting || running != step.running {
 			t.Fatalf("after step %d %d jobs wait and %d run, want %d and %d", i, waiting, running, step.waiting,
 				step.running)
@@ -42,7 +42,7 @@ func TestJobCounts(t *testing.T) {
 // sees none, nobody waits, and what others do to make room is called off.
 func TestJobCountsWhileAJobChanges(t *testing.T) {
 	waits := &v1alpha1.TrainingJob{Status: v1alpha1.TrainingJobStatus{Phase: v1alpha1.PhaseQueued}}
-	c := &jobCounts{}
+	c := &JobCounts{}
 	c.OnAdd(waits, false)
 	var updates sync.WaitGroup
 	updates.Go(func() {
@@ -53,7 +53,7 @@ func TestJobCountsWhileAJobChanges(t *testing.T) {
 	done := make(chan struct{})
 	go func() { updates.Wait(); close(done) }()
 	for {
-		if n := c.waiting.Load(); n != 1 {
+		if n := c.Waiting.Load(); n != 1 {
 			t.Fatalf("%d jobs wait, want 1", n)
 		}
 		select {

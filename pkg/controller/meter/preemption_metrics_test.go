@@ -1,4 +1,4 @@
-package controller
+package meter
 
 import (
 	"strings"
@@ -9,13 +9,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/internal/jobtest"
 )
 
 // TestPlansAreCounted: each plan once, by what comes of it; each victim once; what they lost.
 func TestPlansAreCounted(t *testing.T) {
 	waits := func(phase v1alpha1.PreemptionPhase, round int32) v1alpha1.TrainingJobStatus {
 		s := inQueue(v1alpha1.TrainingJobStatus{Phase: v1alpha1.PhaseQueued, Attempt: 1})
-		at := metav1.NewTime(start.Add(-20 * time.Second))
+		at := metav1.NewTime(jobtest.Start.Add(-20 * time.Second))
 		s.Scheduling.Preemption = &v1alpha1.PreemptionStatus{Phase: phase, Round: round, BlockedTime: &at}
 		return s
 	}

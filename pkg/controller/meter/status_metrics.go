@@ -1,4 +1,4 @@
-package controller
+package meter
 
 import (
 	"time"
@@ -16,12 +16,21 @@ import (
 // counts once, and an operator that starts counts nothing of the past. One that ends between the write and
 // the count leaves that change out.
 type statusChange struct {
-	*metrics
+	*Metrics
 	job *v1alpha1.TrainingJob
 	to  *v1alpha1.TrainingJobStatus
 	now time.Time
 	// once reports whether this is the first time that a job's attempt is asked about under this key.
 	once func(job types.UID, attempt int32, key string) bool
+}
+
+// CountStatus counts a write of a job's status. once reports whether it is called for the first time with an
+// attempt of a job and a key.
+func (m *Metrics) CountStatus(
+	job *v1alpha1.TrainingJob, to *v1alpha1.TrainingJobStatus, now time.Time,
+	once func(job types.UID, attempt int32, key string) bool,
+) {
+	statusChange{m, job, to, now, once}.count()
 }
 
 // count what the write has added.

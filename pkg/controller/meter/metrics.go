@@ -1,4 +1,4 @@
-package controller
+package meter
 
 import (
 	"errors"
@@ -20,9 +20,15 @@ const (
 	maxPriorities = 100
 )
 
-// metrics are the collectors of MetricDescriptions.
-type metrics struct {
-	podsCreated, podsDeleted, statusWrites, schedulerReports prometheus.Counter
+// Activities in which a panic is recovered.
+const (
+	ActivityReconcile = "reconcile"
+	ActivityPlan      = "plan"
+)
+
+// Metrics are the collectors of Descriptions.
+type Metrics struct {
+	PodsCreated, PodsDeleted, statusWrites, SchedulerReports prometheus.Counter
 
 	reconciles prometheus.Observer
 	counters   map[string]*prometheus.CounterVec
@@ -32,23 +38,23 @@ type metrics struct {
 	begun           firstSeries
 }
 
-func newMetrics(registry prometheus.Registerer) (*metrics, error) {
-	m := &metrics{
+func New(registry prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{
 		counters: map[string]*prometheus.CounterVec{}, histograms: map[string]*prometheus.HistogramVec{},
 		queue: &metric.Bounded{Max: maxQueues}, priority: &metric.Bounded{Max: maxPriorities},
 	}
-	for _, d := range MetricDescriptions() {
+	for _, d := range Descriptions() {
 		if err := m.add(registry, d); err != nil {
 			return nil, fmt.Errorf("registering metric %s: %w", d.Name, err)
 		}
 	}
-	m.podsCreated = m.counters[metricPodsCreated].WithLabelValues()
-	m.podsDeleted = m.counters[metricPodsDeleted].WithLabelValues()
+	m.PodsCreated = m.counters[metricPodsCreated].WithLabelValues()
+	m.PodsDeleted = m.counters[metricPodsDeleted].WithLabelValues()
 	m.statusWrites = m.counters[metricStatusWrites].WithLabelValues()
-	m.schedulerReports = m.counters[metricSchedulerReports].WithLabelValues()
+	m.SchedulerReports = m.counters[metricSchedulerReports].WithLabelValues()
 	m.reconciles = m.histograms[metricReconciles].WithLabelValues()
 	m.beginPreemptionSeries()
-	for _, activity := range []string{reconciling, planning} {
+	for _, activity := range []string{ActivityReconcile, ActivityPlan} {
 		m.counters[metricPanics].WithLabelValues(activity)
 	}
 	for _, t := range memory.ErrorTypes { // a rate needs a zero before the first one
@@ -58,7 +64,7 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 }
 
 // add registers the collector of a description.
-func (m *metrics) add(registry prometheus.Registerer, d metric.Description) (err error) {
+func (m *Metrics) add(registry prometheus.Registerer, d metric.Description) (err error) {
 	switch d.Type {
 	case metric.Counter:
 		m.counters[d.Name], err = register(registry, d.NewCounter())
@@ -81,14 +87,27 @@ func register[C prometheus.Collector](registry prometheus.Registerer, c C) (C, e
 	return c, err
 }
 
-// reconciled counts one reconcile that took so long. Its errors are counted where they are settled.
-func (m *metrics) reconciled(took time.Duration) { m.reconciles.Observe(took.Seconds()) }
+// CountReconcile counts one reconcile that took so long. Its errors are counted where they are settled.
+func (m *Metrics) CountReconcile(took time.Duration) { m.reconciles.Observe(took.Seconds()) }
 
-// failed counts an error once for each type that is joined in it.
-func (m *metrics) failed(err error) {
+// CountErrors counts an error once for each type that is joined in it.
+func (m *Metrics) CountErrors(err error) {
 	for _, t := range memory.TypesOf(err) {
 		m.counters[metricErrors].WithLabelValues(string(t)).Inc()
 	}
+}
+
+// CountPanic counts a panic that was recovered in an activity.
+func (m *Metrics) CountPanic(activity string) {
+	m.counters[metricPanics].WithLabelValues(activity).Inc()
+}
+
+// CountOverruled counts a plan whose victims were not those that the scheduler ended.
+func (m *Metrics) CountOverruled() { m.counters[metricOverruledPlans].WithLabelValues().Inc() }
+
+// CountWake counts an update that wakes a scheduler.
+func (m *Metrics) CountWake(scheduler string) {
+	m.counters[metricSchedulerWakes].WithLabelValues(scheduler).Inc()
 }
 
 // knownReason is a reason as a label: what a scheduler has written of its own is not told apart.

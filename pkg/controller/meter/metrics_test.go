@@ -1,4 +1,4 @@
-package controller
+package meter
 
 import (
 	"testing"
@@ -10,12 +10,12 @@ import (
 // The descriptions are what a generator of documentation sees, without an operator.
 func TestMetricDescriptionsAreWhatIsRegistered(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	m, err := newMetrics(registry)
+	m, err := New(registry)
 	if err != nil {
 		t.Fatal(err)
 	}
 	described := map[string]bool{}
-	for _, d := range MetricDescriptions() {
+	for _, d := range Descriptions() {
 		if d.Help == "" || d.Cardinality == "" || described[d.Name] {
 			t.Errorf("%s has no help or no cardinality, or is described twice", d.Name)
 		}
@@ -39,7 +39,7 @@ func TestMetricDescriptionsAreWhatIsRegistered(t *testing.T) {
 	if diff := cmp.Diff(described, registered); diff != "" {
 		t.Errorf("(-described +registered):\n%s", diff)
 	}
-	if _, err := newMetrics(registry); err != nil {
+	if _, err := New(registry); err != nil {
 		t.Errorf("a second manager of this process shares the metrics: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package controller
+package meter
 
 import (
 	"sync"
@@ -60,13 +60,13 @@ func (f *firstSeries) first(s seriesScope) bool {
 	return true
 }
 
-// beginSeries makes the series of what may be counted of a job, at 0, before there is anything to count. A
+// BeginSeries makes the series of what may be counted of a job, at 0, before there is anything to count. A
 // rate or an increase is what a series has grown by since Prometheus saw it first: of one that begins with
 // its first preemption, that preemption is never seen.
 //
 // Those of a queue begin when a gang of it has nodes, since a queue's name is a user's text until then (see
 // maxQueues). So the first wait in a queue is in its histogram's count, and in no rate.
-func (m *metrics) beginSeries(job *v1alpha1.TrainingJob) {
+func (m *Metrics) BeginSeries(job *v1alpha1.TrainingJob) {
 	ns := job.Namespace
 	if m.begun.first(seriesScope{by: byNamespace, namespace: ns}) {
 		m.counters[metricCompleted].WithLabelValues(ns)
@@ -83,8 +83,8 @@ func (m *metrics) beginSeries(job *v1alpha1.TrainingJob) {
 	}
 }
 
-// beginQueue is beginSeries for what is told apart by queue.
-func (m *metrics) beginQueue(ns, queue, priority string) {
+// beginQueue is BeginSeries for what is told apart by queue.
+func (m *Metrics) beginQueue(ns, queue, priority string) {
 	if m.begun.first(seriesScope{by: byQueue, namespace: ns, queue: queue}) {
 		for _, d := range workMetrics() {
 			if d.Name != metricInterruptions {
@@ -106,7 +106,7 @@ func (m *metrics) beginQueue(ns, queue, priority string) {
 }
 
 // queueOf is the queue that the gang was submitted to.
-func (m *metrics) queueOf(job *v1alpha1.TrainingJob) string {
+func (m *Metrics) queueOf(job *v1alpha1.TrainingJob) string {
 	if s := job.Status.Scheduling; s != nil && s.Scheduler != "" {
 		return m.queue.Value(s.Queue)
 	}

@@ -1,58 +1,19 @@
-package controller
+package meter
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"net/url"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/internal/jobtest"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 )
-
-// countedOf returns what a registry has counted of jobs, by name and labels: the values of counters that are
-// not zero, and the sums of histograms with observations. What the operator did for it is left out.
-func countedOf(t *testing.T, registry prometheus.Gatherer) map[string]float64 {
-	t.Helper()
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	counts := map[string]float64{}
-	for _, f := range families {
-		if strings.HasPrefix(f.GetName(), "trainingjob_operator_") || strings.Contains(f.GetName(), "_pods_") ||
-			f.GetName() == metricStatusWrites {
-			continue
-		}
-		for _, m := range f.GetMetric() {
-			var labels []string
-			for _, l := range m.GetLabel() {
-				labels = append(labels, l.GetName()+"="+l.GetValue())
-			}
-			name := fmt.Sprintf("%s%v", strings.TrimPrefix(f.GetName(), "trainingjob_"), labels)
-			if v := m.GetCounter().GetValue(); v != 0 {
-				counts[name] = v
-			}
-			if h := m.GetHistogram(); h.GetSampleCount() > 0 {
-				counts[name] = h.GetSampleSum()
-			}
-		}
-	}
-	return counts
-}
 
 // change is a write of the status, as statusWriter makes it.
 type change struct{ from, to v1alpha1.TrainingJobStatus }
@@ -61,27 +22,27 @@ type change struct{ from, to v1alpha1.TrainingJobStatus }
 func countAll(t *testing.T, changes ...change) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewRegistry()
-	m, err := newMetrics(registry)
+	m, err := New(registry)
 	if err != nil {
 		t.Fatal(err)
 	}
 	states := memory.NewJobStates()
 	for _, c := range changes {
-		j := bert(2)
+		j := jobtest.Bert(2)
 		j.Spec.RunPolicy.SchedulingPolicy.PriorityClass = "high"
 		j.Status = c.from
-		statusChange{m, j, &c.to, start.Add(time.Minute), states.EmitOnce}.count()
+		statusChange{m, j, &c.to, jobtest.Start.Add(time.Minute), states.EmitOnce}.count()
 	}
-	return countedOf(t, registry)
+	return jobtest.Counted(t, registry)
 }
 
-// history of a job, seconds after the start.
+// history of a job, seconds after the jobtest.Start.
 func history(phases ...any) []v1alpha1.Transition {
 	var ts []v1alpha1.Transition
 	for i := 0; i < len(phases); i += 2 {
 		after := time.Duration(phases[i+1].(int)) * time.Second
 		ts = append(ts, v1alpha1.Transition{
-			Phase: phases[i].(v1alpha1.Phase), Time: metav1.NewTime(start.Add(after)), Reason: "OfSomebodyElse",
+			Phase: phases[i].(v1alpha1.Phase), Time: metav1.NewTime(jobtest.Start.Add(after)), Reason: "Foreign",
 		})
 	}
 	return ts
@@ -107,7 +68,7 @@ func TestStatusChangesAreCounted(t *testing.T) {
 		return inQueue(v1alpha1.TrainingJobStatus{Phase: phase, Transitions: h, Work: w})
 	}
 	ended := func(phase v1alpha1.Phase, reason string) v1alpha1.TrainingJobStatus {
-		began, over := metav1.NewTime(start), metav1.NewTime(start.Add(2*time.Hour))
+		began, over := metav1.NewTime(jobtest.Start), metav1.NewTime(jobtest.Start.Add(2*time.Hour))
 		s := status(phase, history(running, 0, phase, 7200), nil)
 		s.Transitions[1].Reason = reason
 		s.StartTime, s.CompletionTime = &began, &over
@@ -200,7 +161,7 @@ func TestStatusChangesAreCounted(t *testing.T) {
 // there before. A queue has series only when a gang of it has nodes: until then its name is any text.
 func TestSeriesBeginAtZero(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	m, err := newMetrics(registry)
+	m, err := New(registry)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,12 +179,12 @@ func TestSeriesBeginAtZero(t *testing.T) {
 		return n
 	}
 	want := series()
-	j := bert(2)
+	j := jobtest.Bert(2)
 	j.Status = inQueue(v1alpha1.TrainingJobStatus{Phase: v1alpha1.PhaseQueued})
 	for name, n := range map[string]int{"completed_total": 1, "failed_total": 4, "duration_seconds": 2} {
 		want[name] = n
 	}
-	m.beginSeries(j)
+	m.BeginSeries(j)
 	if diff := cmp.Diff(want, series()); diff != "" {
 		t.Errorf("it is queued (-want +got):\n%s", diff)
 	}
@@ -235,12 +196,12 @@ func TestSeriesBeginAtZero(t *testing.T) {
 	} {
 		want[name] = n
 	}
-	m.beginSeries(j)
-	m.beginSeries(j)
+	m.BeginSeries(j)
+	m.BeginSeries(j)
 	if diff := cmp.Diff(want, series()); diff != "" {
 		t.Errorf("it has nodes (-want +got):\n%s", diff)
 	}
-	if got := countedOf(t, registry); len(got) > 0 {
+	if got := jobtest.Counted(t, registry); len(got) > 0 {
 		t.Errorf("it has counted %v", got)
 	}
 }
@@ -257,140 +218,5 @@ func TestUsersDoNotMakeSeries(t *testing.T) {
 	}
 	if n := len(countAll(t, changes...)); n != maxQueues+1 {
 		t.Errorf("%d series, want one for each of %d queues and Other", n, maxQueues)
-	}
-}
-
-// TestANewProcessCountsNoHistory: what a former operator has counted is not counted again, however often the
-// new one looks, and what happens next counts once.
-func TestANewProcessCountsNoHistory(t *testing.T) {
-	f := newFixture(t, bert(2))
-	f.wants("queued", queued...)
-	f.wants("created", created...)
-	f.sync()
-	f.setPods(func(p *corev1.Pod) { p.Spec.NodeName, p.Status.Phase = "node", corev1.PodRunning })
-	f.sync()
-	f.clock.Step(30 * time.Second)
-	f.wants("running", "patch TrainingJob/status bert", "event GangRunning")
-	want := map[string]float64{
-		"created_total[namespace=default]":                    1,
-		"placement_seconds[namespace=default queue=]":         30,
-		"queued_seconds[namespace=default priority= queue=]":  30,
-		"transitions_total[phase=Queued reason=Queued]":       1,
-		"transitions_total[phase=Running reason=GangRunning]": 1,
-	}
-	if diff := cmp.Diff(want, countedOf(t, f.registry)); diff != "" {
-		t.Fatalf("the first process (-want +got):\n%s", diff)
-	}
-
-	f.newProcess()
-	for range 5 {
-		f.clock.Step(10 * time.Second)
-		if _, _, err := f.reconcile(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		f.sync()
-	}
-	if got := countedOf(t, f.registry); len(got) > 0 {
-		t.Errorf("a new process has counted %v", got)
-	}
-	f.setPods(func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })
-	f.sync()
-	for range 3 {
-		if _, _, err := f.reconcile(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		f.sync()
-	}
-	if got := countedOf(t, f.registry)["completed_total[namespace=default]"]; got != 1 {
-		t.Errorf("the end counts %v times", got)
-	}
-	f.newProcess()
-	if _, _, err := f.reconcile(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if got := countedOf(t, f.registry); len(got) > 0 {
-		t.Errorf("a third process has counted %v", got)
-	}
-}
-
-// newProcess replaces the Reconciler and its metrics by those of another process.
-func (f *fixture) newProcess() {
-	f.t.Helper()
-	f.registry = prometheus.NewRegistry()
-	metrics, err := newMetrics(f.registry)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	f.dependencies.metrics, f.delivered = metrics, map[types.UID]client.Object{}
-	f.restart()
-	f.sync()
-}
-
-func TestTypesOfErrors(t *testing.T) {
-	jobs := schema.GroupResource{Resource: "trainingjobs"}
-	conflict := fmt.Errorf("writing: %w", apierrors.NewConflict(jobs, "bert", errors.New("changed")))
-	tests := map[string]struct {
-		err  error
-		want []memory.ErrorType
-	}{
-		"none":        {nil, nil},
-		"told to end": {fmt.Errorf("reading: %w", context.Canceled), nil},
-		"conflict":    {conflict, []memory.ErrorType{memory.ErrorConflict}},
-		"stale":       {fmt.Errorf("applying: %w", memory.ErrStale), []memory.ErrorType{memory.ErrorStale}},
-		"rejected": {
-			errors.Join(&memory.Rejection{}, &memory.Rejection{}), []memory.ErrorType{memory.ErrorRejected},
-		},
-		"api":         {apierrors.NewInternalError(errors.New("etcd")), []memory.ErrorType{memory.ErrorAPI}},
-		"unreachable": {&url.Error{Op: "Get", Err: errors.New("refused")}, []memory.ErrorType{memory.ErrorAPI}},
-		"a bug":       {errors.New("no role"), []memory.ErrorType{memory.ErrorInternal}},
-		"several, once each": {errors.Join(errors.Join(conflict, conflict), memory.ErrStale),
-			[]memory.ErrorType{memory.ErrorConflict, memory.ErrorStale}},
-	}
-	for name, tc := range tests {
-		if got := memory.TypesOf(tc.err); !slices.Equal(got, tc.want) {
-			t.Errorf("%s: got %v, want %v", name, got, tc.want)
-		}
-		for _, typ := range memory.TypesOf(tc.err) {
-			if !slices.Contains(memory.ErrorTypes, typ) {
-				t.Errorf("%s: %s is not in the list", name, typ)
-			}
-		}
-	}
-}
-
-// TestErrorsAreCountedAlsoWhereTheyAreSilent: conflicts and rejections are not logged, so this is where one
-// sees them.
-func TestErrorsAreCountedAlsoWhereTheyAreSilent(t *testing.T) {
-	f := newFixture(t, bert(2))
-	f.reject = func(string) error {
-		return apierrors.NewConflict(schema.GroupResource{Resource: "trainingjobs"}, "bert", errors.New("changed"))
-	}
-	if _, _, err := f.reconcile(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	f.reject = func(string) error { return apierrors.NewTimeoutError("slow", 1) }
-	if _, _, err := f.reconcile(t.Context()); err == nil {
-		t.Fatal("a timeout is returned")
-	}
-	families, err := f.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]float64{}
-	for _, family := range families {
-		for _, m := range family.GetMetric() {
-			switch family.GetName() {
-			case metricErrors:
-				got[m.GetLabel()[0].GetValue()] = m.GetCounter().GetValue()
-			case metricReconciles:
-				got["reconciles"] = float64(m.GetHistogram().GetSampleCount())
-			}
-		}
-	}
-	want := map[string]float64{
-		"conflict": 1, "stale": 0, "rejected": 0, "terminating": 0, "api": 1, "internal": 0, "reconciles": 2,
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

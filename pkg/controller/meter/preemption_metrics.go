@@ -1,4 +1,4 @@
-package controller
+package meter
 
 import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
@@ -15,7 +15,7 @@ const (
 )
 
 // beginPreemptionSeries makes the series whose labels are known: a rate needs a zero before the first one.
-func (m *metrics) beginPreemptionSeries() {
+func (m *Metrics) beginPreemptionSeries() {
 	for _, outcome := range []string{planPlaced, planHandedOver, planRevoked, planIgnored} {
 		m.counters[metricPreemptionPlans].WithLabelValues(outcome)
 	}
@@ -94,8 +94,8 @@ func preemptedLoss(st *v1alpha1.TrainingJobStatus) int64 {
 	return st.Work.PreemptedLostGPUSeconds
 }
 
-// countEvents counts what only an event tells of.
-func (m *metrics) countEvents(events []decision.Event) {
+// CountEvents counts what only an event tells of.
+func (m *Metrics) CountEvents(events []decision.Event) {
 	for _, e := range events {
 		if e.Reason == v1alpha1.ReasonWaitingClassUnusable {
 			m.counters[metricUnusableClasses].WithLabelValues().Inc()

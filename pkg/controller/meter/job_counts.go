@@ -1,4 +1,4 @@
-package controller
+package meter
 
 import (
 	"context"
@@ -11,14 +11,14 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// jobCounts are the numbers of jobs that are queued and that run, by what the cache tells of jobs. What every
+// JobCounts are the numbers of jobs that are queued and that run, by what the cache tells of jobs. What every
 // one of them asks for now and then is asked for the more rarely the more there are.
-type jobCounts struct{ waiting, running atomic.Int64 }
+type JobCounts struct{ Waiting, Running atomic.Int64 }
 
-// follow jobs from when the manager runs. Not before: a manager that is to end while it fills informers that
+// Follow jobs from when the manager runs. Not before: a manager that is to end while it fills informers that
 // were asked for before its start does not end (controller-runtime 0.25.2, runnableGroup.Start: it waits in a
 // loop for a cache that has given up).
-func (c *jobCounts) follow(mgr manager.Manager) error {
+func (c *JobCounts) Follow(mgr manager.Manager) error {
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		informer, err := mgr.GetCache().GetInformer(ctx, &v1alpha1.TrainingJob{})
 		if err == nil {
@@ -32,11 +32,11 @@ func (c *jobCounts) follow(mgr manager.Manager) error {
 }
 
 // OnAdd implements cache.ResourceEventHandler, as do the others.
-func (c *jobCounts) OnAdd(job any, _ bool) { c.change(nil, job) }
+func (c *JobCounts) OnAdd(job any, _ bool) { c.change(nil, job) }
 
-func (c *jobCounts) OnUpdate(before, after any) { c.change(before, after) }
+func (c *JobCounts) OnUpdate(before, after any) { c.change(before, after) }
 
-func (c *jobCounts) OnDelete(job any) {
+func (c *JobCounts) OnDelete(job any) {
 	if unknown, ok := job.(cache.DeletedFinalStateUnknown); ok {
 		job = unknown.Obj
 	}
@@ -44,9 +44,9 @@ func (c *jobCounts) OnDelete(job any) {
 }
 
 // change each number in one step: a job that stays in its phase is counted at every moment.
-func (c *jobCounts) change(before, after any) {
-	c.waiting.Add(isIn(v1alpha1.PhaseQueued, after) - isIn(v1alpha1.PhaseQueued, before))
-	c.running.Add(isIn(v1alpha1.PhaseRunning, after) - isIn(v1alpha1.PhaseRunning, before))
+func (c *JobCounts) change(before, after any) {
+	c.Waiting.Add(isIn(v1alpha1.PhaseQueued, after) - isIn(v1alpha1.PhaseQueued, before))
+	c.Running.Add(isIn(v1alpha1.PhaseRunning, after) - isIn(v1alpha1.PhaseRunning, before))
 }
 
 // isIn is 1 for a job in the phase, else 0.
