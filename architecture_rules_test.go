@@ -23,6 +23,7 @@ const (
 	controller  = "pkg/controller"
 	memory      = controller + "/memory"
 	meter       = controller + "/meter"
+	backends    = controller + "/backends"
 	board       = "pkg/server/board"
 	fragment    = board + "/fragment"
 	palette     = board + "/palette"
@@ -199,7 +200,7 @@ var rules = map[string]rule{
 		reason: "the shell knows no dialect",
 		ours: []string{
 			api, seam, "pkg/clusterstate", "pkg/metric", core, spec, render, observation, decision, contention,
-			"pkg/panics", "pkg/preemption", "pkg/turn", memory, meter,
+			"pkg/panics", "pkg/preemption", "pkg/turn", memory, meter, backends,
 		},
 	},
 	memory: {
@@ -208,6 +209,10 @@ var rules = map[string]rule{
 	meter: {
 		reason: "counts what the shell reports",
 		ours:   []string{api, "pkg/metric", spec, observation, decision, contention, memory},
+	},
+	backends: {
+		reason: "knows schedulers and the cluster; decides nothing",
+		ours:   []string{api, seam, spec, "pkg/clusterstate", "pkg/turn", memory},
 	},
 	controller + "/internal/jobtest": {reason: "a job for the controller's tests", ours: []string{api}},
 	"pkg/server/recorder": {
@@ -329,7 +334,7 @@ var rules = map[string]rule{
 		reason: "the only importer of concrete backends",
 		ours: []string{
 			api, seam, "scheduler/volcano", "scheduler/native", "scheduler/kueue", "scheduler/coscheduling",
-			"pkg/boundedlistener", "pkg/config", "pkg/controller", "pkg/jobmetrics", "pkg/memorylimit",
+			"pkg/boundedlistener", "pkg/config", controller, backends, "pkg/jobmetrics", "pkg/memorylimit",
 			"pkg/operatormetrics",
 			"pkg/reportserver", render, observation,
 		},

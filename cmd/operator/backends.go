@@ -9,10 +9,10 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler/volcano"
 )
 
-// backends are in order of preference: a job that names no scheduler gets the first that the cluster
-// serves. A cluster with Volcano has it for gangs. Kubernetes' own scheduler preempts whole gangs,
-// scheduler-plugins does not.
-func backends(c config.Schedulers) []scheduler.Backend {
+// newBackends returns the backends in order of preference: a job that names no scheduler gets the first one
+// that the cluster serves. A cluster with Volcano has it for gangs. The Kubernetes scheduler preempts entire
+// gangs; scheduler-plugins does not.
+func newBackends(c config.Schedulers) []scheduler.Backend {
 	return []scheduler.Backend{
 		newVolcano(c.Volcano),
 		newKueue(c),

@@ -85,7 +85,7 @@ func run() error {
 	if args.onlyCheck {
 		return check(ctx, rest, cfg, os.Stdout)
 	}
-	mgr, err := newManager(ctx, rest, cfg, backends(cfg.Schedulers))
+	mgr, err := newManager(ctx, rest, cfg, newBackends(cfg.Schedulers))
 	if err != nil {
 		return err
 	}

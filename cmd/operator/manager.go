@@ -16,6 +16,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/pkg/config"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/backends"
 	"mlplatform.example.com/trainingjob-operator/pkg/reportserver"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
@@ -132,14 +133,14 @@ func newReportServer(mgr manager.Manager, c config.OperatorConfiguration) (*repo
 	})
 }
 
-func nodeAutoscaler(configured string) controller.NodeAutoscaler {
+func nodeAutoscaler(configured string) backends.NodeAutoscaler {
 	switch configured {
 	case config.AutoscalerPresent:
-		return controller.NodeAutoscalerPresent
+		return backends.NodeAutoscalerPresent
 	case config.AutoscalerAbsent:
-		return controller.NodeAutoscalerAbsent
+		return backends.NodeAutoscalerAbsent
 	}
-	return controller.NodeAutoscalerDetect
+	return backends.NodeAutoscalerDetect
 }
 
 // leaseNamespace is the configured namespace, else the pod's own, else the default.

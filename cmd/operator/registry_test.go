@@ -19,7 +19,7 @@ import (
 
 // TestRegistry: pkg/schedulers describes the backends, and every scheduler has examples and scenarios.
 func TestRegistry(t *testing.T) {
-	all := backends(config.Schedulers{})
+	all := newBackends(config.Schedulers{})
 	if len(all) != len(schedulers.All()) {
 		t.Fatalf("%d backends, %d entries", len(all), len(schedulers.All()))
 	}

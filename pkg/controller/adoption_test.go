@@ -36,7 +36,7 @@ func (b adoptingBackend) Objects(g scheduler.Gang) ([]client.Object, error) {
 
 func newAdoptingFixture(t *testing.T, groups ...client.Object) *fixture {
 	f := newFixture(t, bert(2), groups...)
-	f.r.availability.backends = []scheduler.Backend{adoptingBackend{Backend: native.New(native.Options{})}}
+	f.r.availability.Backends = []scheduler.Backend{adoptingBackend{Backend: native.New(native.Options{})}}
 	f.wants("queued", queued...)
 	return f
 }

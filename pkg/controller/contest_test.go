@@ -23,6 +23,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/clusterstate"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/backends"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
@@ -53,8 +54,8 @@ func newContest(t *testing.T, backend scheduler.Backend, planning *Planning) *co
 		return render.Agent{Image: "agent", ReportURL: "https://operator.example.com/reports", Audience: "reports"}
 	}
 	c.full, c.applyStatus = c.write, c.applyWorkload
-	c.dependencies.clusterObjects = &clusterObjects{cluster: storedCluster{store: c.store}}
-	c.state = c.withNodes(NodeAutoscalerAbsent, "8")
+	c.dependencies.clusterObjects = &backends.ClusterObjects{Cluster: storedCluster{store: c.store}}
+	c.state = c.withNodes(backends.NodeAutoscalerAbsent, "8")
 	c.dependencies.counts.Waiting.Store(1)
 	setClasses(c.state, highWaits)
 	c.state.SetClass(&low)

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/backends"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
@@ -25,11 +26,11 @@ const bindCompleted = "pv.kubernetes.io/bind-completed"
 
 // explainer explains why a gang waits.
 type explainer struct {
-	state  *clusterState
+	state  *backends.ClusterState
 	states *memory.JobStates
 	live   memory.LiveReader
 	// autoscaler is nil where it is not known whether there is one.
-	autoscaler *autoscaler
+	autoscaler *backends.Autoscaler
 	// nameOthers lets an explanation name jobs of other namespaces.
 	nameOthers bool
 	// since when this process follows the cluster.
@@ -63,7 +64,7 @@ func (e *explainer) explain(ctx context.Context, s *memory.Observed) func() (sch
 // stateFor returns the state of the cluster as it concerns a gang, without its claims.
 func (e *explainer) stateFor(s *memory.Observed) scheduler.ClusterState {
 	state := e.state.State()
-	state.Self = e.state.Waiter(client.ObjectKeyFromObject(s.Job), clusterJob(s.Job))
+	state.Self = e.state.Waiter(client.ObjectKeyFromObject(s.Job), backends.JobOf(s.Job))
 	state.Ahead = e.state.Ahead(state.Self)
 	state.Bound = boundRanks(s)
 	if !e.nameOthers {
@@ -86,7 +87,7 @@ func boundRanks(s *memory.Observed) map[string]int32 {
 // unplaceable returns the Snapshot's Unplaceable; nil: the gang's pods must exist all the same, or do not
 // exist before its scheduler has let it in.
 func (e *explainer) unplaceable(s *memory.Observed) func() (scheduler.Explanation, bool) {
-	if e.state == nil || !scheduler.Of(s.Backend).PodsFirst || !e.autoscaler.knownAbsent() ||
+	if e.state == nil || !scheduler.Of(s.Backend).PodsFirst || !e.autoscaler.IsAbsent() ||
 		len(s.SchedulerGang().Roles) == 0 || s.Job.Status.Phase != v1alpha1.PhaseQueued {
 		return nil
 	}
@@ -106,25 +107,13 @@ func (e *explainer) unplaceable(s *memory.Observed) func() (scheduler.Explanatio
 // heldBefore returns why a gang without pods was held back by the process before this one, which does not
 // know all nodes yet: otherwise each start of the operator would create the pods and delete them again.
 func heldBefore(s *memory.Observed) (scheduler.Explanation, bool) {
-	if !waitsForNodes(s.Job) || len(s.Pods) > 0 {
+	if !backends.WaitsForNodes(s.Job) || len(s.Pods) > 0 {
 		return scheduler.Explanation{}, false
 	}
 	b := s.Job.Status.Scheduling.Blocker
 	return scheduler.Explanation{
 		Reason: b.Reason, Object: b.Object, Message: b.Message, NextStep: b.NextStep, Need: b.Need, Free: b.Free,
 	}, true
-}
-
-// waitsForNodes reports whether a job waits until the nodes are others than they were.
-func waitsForNodes(job *v1alpha1.TrainingJob) bool {
-	if job.Status.Scheduling == nil || job.Status.Scheduling.Blocker == nil {
-		return false
-	}
-	switch job.Status.Scheduling.Blocker.Reason {
-	case v1alpha1.ReasonNoNodeMatches, v1alpha1.ReasonNoNodeLargeEnough:
-		return true
-	}
-	return false
 }
 
 // claims returns the claims that the pods of a gang mount, read live and as metadata: they are few, they

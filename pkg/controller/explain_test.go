@@ -11,12 +11,13 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/clusterstate"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/backends"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
 
 // withNodes gives the fixture's operator a cluster state of nodes with so many GPUs each.
-func (f *fixture) withNodes(mode NodeAutoscaler, gpus ...string) *clusterstate.Cluster {
+func (f *fixture) withNodes(mode backends.NodeAutoscaler, gpus ...string) *clusterstate.Cluster {
 	c := clusterstate.New(memory.JobKind.Kind)
 	for i, n := range gpus {
 		c.SetNode(&corev1.Node{
@@ -31,8 +32,8 @@ func (f *fixture) withNodes(mode NodeAutoscaler, gpus ...string) *clusterstate.C
 	}
 	c.NodesSynced()
 	c.SetPods("", nil)
-	f.dependencies.clusterState = &clusterState{Cluster: c}
-	f.dependencies.autoscaler = newAutoscaler(mode, nil, nil, f.clock)
+	f.dependencies.clusterState = &backends.ClusterState{Cluster: c}
+	f.dependencies.autoscaler = backends.NewAutoscaler(mode, nil, nil, f.clock)
 	f.restart()
 	return c
 }
@@ -46,13 +47,13 @@ func largeBert(gpus string) *v1alpha1.TrainingJob {
 // TestGangThatNoNodeCanTakeHoldsNothing: its pods would hold a namespace's quota for ever.
 func TestGangThatNoNodeCanTakeHoldsNothing(t *testing.T) {
 	f := newFixture(t, largeBert("9"))
-	state := f.withNodes(NodeAutoscalerAbsent, "8", "8")
+	state := f.withNodes(backends.NodeAutoscalerAbsent, "8", "8")
 	f.wants("it is queued", queued...)
 	f.wants("its group holds nothing, pods would", created[:1]...)
 	f.sync()
 	f.clock.Step(10 * time.Second)
 	f.wants("it says why", "patch TrainingJob/status bert", "event NoNodeLargeEnough")
-	if n := clusterJob(f.job()); !n.ForNodes {
+	if n := backends.JobOf(f.job()); !n.ForNodes {
 		t.Errorf("a change of nodes must wake it: %+v", n)
 	}
 
@@ -78,7 +79,7 @@ func TestGangThatNoNodeCanTakeHoldsNothing(t *testing.T) {
 // it until it has seen what that one saw; where it never sees that, for a while.
 func TestReasonUntilTheClusterIsKnown(t *testing.T) {
 	f := newFixture(t, largeBert("8"))
-	state := f.withNodes(NodeAutoscalerPresent, "8")
+	state := f.withNodes(backends.NodeAutoscalerPresent, "8")
 	state.SetClasses(nil)
 	f.wants("it is queued", queued...)
 	f.sync()
@@ -99,7 +100,7 @@ func TestReasonUntilTheClusterIsKnown(t *testing.T) {
 // TestPodsBringNodes: where the cluster grows, waiting pods are what makes it grow.
 func TestPodsBringNodes(t *testing.T) {
 	f := newFixture(t, largeBert("9"))
-	f.withNodes(NodeAutoscalerPresent, "8", "8")
+	f.withNodes(backends.NodeAutoscalerPresent, "8", "8")
 	f.wants("it is queued", queued...)
 	f.wants("its pods ask for a node", created...)
 }
@@ -115,7 +116,7 @@ func mountsClaim(job *v1alpha1.TrainingJob) *v1alpha1.TrainingJob {
 func TestClaimsAreReadBeforeOthersMakeRoom(t *testing.T) {
 	for class, reads := range map[string]int{"": 0, "high-waits": 1} {
 		f := newFixture(t, mountsClaim(bert(2)))
-		f.withNodes(NodeAutoscalerAbsent, "8")
+		f.withNodes(backends.NodeAutoscalerAbsent, "8")
 		f.wants("it is queued", queued...)
 		job := f.job()
 		job.Status.Scheduling.WaitingClass = class
@@ -136,7 +137,7 @@ func TestClaimsAreReadBeforeOthersMakeRoom(t *testing.T) {
 // TestClaimsAreReadRarely: every change of a pod, a node or a quota reconciles the jobs that wait.
 func TestClaimsAreReadRarely(t *testing.T) {
 	f := newFixture(t, mountsClaim(bert(2)))
-	f.withNodes(NodeAutoscalerAbsent, "8")
+	f.withNodes(backends.NodeAutoscalerAbsent, "8")
 	f.dependencies.states.Now = f.clock.Now
 	f.wants("it is queued", queued...)
 	f.sync()

@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/backends"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/internal/jobtest"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/meter"
@@ -117,11 +118,11 @@ func newFixtureOn(t testing.TB, backend scheduler.Backend, objects ...client.Obj
 	f.dependencies = dependencies{
 		uncached: uncachedReader{f}, recorder: recorder{f}, metrics: metrics,
 		counts:       &meter.JobCounts{},
-		availability: newAvailability(nil, f.clock, f.options.Backends, ""),
+		availability: backends.NewAvailability(nil, f.clock, f.options.Backends, ""),
 		jitter:       func(d time.Duration) time.Duration { return d },
 	}
-	for _, kind := range append(backend.Kinds(), clusterKinds(backend)...) {
-		f.dependencies.availability.served[kind] = true
+	for _, kind := range append(backend.Kinds(), backends.ClusterKinds(backend)...) {
+		f.dependencies.availability.MarkServed(t.Context(), kind)
 	}
 	f.restart()
 	return f

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/backends"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/meter"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
@@ -31,9 +32,9 @@ type gatherer struct {
 	owned        *memory.OwnedCache
 	states       *memory.JobStates
 	counts       *meter.JobCounts
-	availability *availability
-	// clusterObjects is nil where no backend has ClusterKinds.
-	clusterObjects *clusterObjects
+	availability *backends.Availability
+	// backends.ClusterObjects is nil where no backend has ClusterKinds.
+	clusterObjects *backends.ClusterObjects
 	explainer      *explainer
 	// planner is nil where nobody plans who makes room.
 	planner *planner
@@ -77,11 +78,11 @@ func (g *gatherer) gather(ctx context.Context, job *v1alpha1.TrainingJob) (*memo
 	if err := g.gatherNodes(ctx, s); err != nil {
 		return nil, err
 	}
-	s.Backend, s.SchedulerProblem = g.availability.choose(job)
+	s.Backend, s.SchedulerProblem = g.availability.Choose(job)
 	g.gatherReport(s)
 	var clusterObjects scheduler.Objects
-	if len(clusterKinds(s.Backend)) > 0 {
-		if clusterObjects, err = g.clusterObjects.list(ctx, g.client.Scheme(), s.Backend); err != nil {
+	if len(backends.ClusterKinds(s.Backend)) > 0 {
+		if clusterObjects, err = g.clusterObjects.List(ctx, g.client.Scheme(), s.Backend); err != nil {
 			return nil, err
 		}
 	}

@@ -136,8 +136,8 @@ func TestAllThatWaitComeLast(t *testing.T) {
 		t.Fatal(err)
 	}
 	named := func(name string) []types.NamespacedName { return []types.NamespacedName{{Name: name}} }
-	woken.wakeAll(t.Context(), named("all"))
-	woken.wake(t.Context(), named("one"))
+	woken.Wake(t.Context(), named("all"), turn.Last)
+	woken.Wake(t.Context(), named("one"), turn.Usual)
 	if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true,
 		func(context.Context) (bool, error) { return q.Len() == 2, nil }); err != nil {
 		t.Fatalf("%d of 2 are ready: %v", q.Len(), err)

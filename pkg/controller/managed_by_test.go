@@ -41,7 +41,7 @@ func newManagedFixture(t *testing.T, managedBy string) (*fixture, *[]scheduler.G
 	told := &[]scheduler.GangStatus{}
 	f := newFixture(t, job)
 	backend := dispatchingBackend{Backend: native.New(native.Options{}), told: told}
-	f.r.availability.backends = []scheduler.Backend{backend}
+	f.r.availability.Backends = []scheduler.Backend{backend}
 	return f, told
 }
 

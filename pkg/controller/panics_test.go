@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
@@ -112,7 +111,7 @@ func TestPlannerPanics(t *testing.T) {
 		t.Errorf("did (-want +got):\n%s", diff)
 	}
 	p.reports = nil
-	p.wake = func(context.Context, []types.NamespacedName) { panic("no such queue") }
+	p.wake = wakeFunc(func() { panic("no such queue") })
 	p.pass(t.Context())
 	p.pass(t.Context())
 	if n := f.panicsIn(meter.ActivityPlan); n != 4 {

@@ -15,12 +15,14 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/contention"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/backends"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/meter"
 	"mlplatform.example.com/trainingjob-operator/pkg/panics"
 	"mlplatform.example.com/trainingjob-operator/pkg/preemption"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
+	"mlplatform.example.com/trainingjob-operator/pkg/turn"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
@@ -86,13 +88,13 @@ type planner struct {
 
 	client   client.Reader
 	clock    clock.WithTicker
-	state    *clusterState
+	state    *backends.ClusterState
 	owned    *memory.OwnedCache
 	counts   *meter.JobCounts
 	backends []scheduler.Backend
 	// reports is nil where nobody receives any.
 	reports reportTimes
-	wake    func(context.Context, []types.NamespacedName)
+	wake    memory.Waker
 	// overruled counts a plan for which a scheduler ends others.
 	overruled func()
 	panics    *panicReporter
@@ -123,7 +125,7 @@ func newPlanner(d dependencies, o Options, owned *memory.OwnedCache, reporter *p
 	}
 	p := &planner{
 		policy: o.Planning.policy(), client: o.Client, clock: o.Clock, state: d.clusterState, owned: owned,
-		counts: d.counts, backends: o.Backends, wake: d.woken.wake,
+		counts: d.counts, backends: o.Backends, wake: d.woken,
 		overruled: d.metrics.CountOverruled,
 		brokering: o.Planning.Broker, defaults: contention.Class{MaxDelay: o.Planning.MaxDelay}, gpus: o.GPUs,
 		panics: reporter,
@@ -159,7 +161,7 @@ func (p *planner) pass(ctx context.Context) {
 		if err != nil && ctx.Err() == nil {
 			log.FromContext(ctx).Error(err, "Planning preemptions")
 		}
-		p.wake(ctx, wake)
+		p.wake.Wake(ctx, wake, turn.Usual)
 	}); caught != nil {
 		p.panics.report(ctx, nil, meter.ActivityPlan, caught)
 	}
@@ -276,7 +278,7 @@ func (p *planner) contender(
 ) contention.Job {
 	c := contention.Job{
 		TrainingJob: job, Requests: requests, Pods: p.podsOf(job.UID),
-		Value: p.state.Waiter(client.ObjectKeyFromObject(job), clusterJob(job)).Priority,
+		Value: p.state.Waiter(client.ObjectKeyFromObject(job), backends.JobOf(job)).Priority,
 		Class: p.classOf(job), Blocked: p.blockedSince(job, now),
 	}
 	if p.brokering {

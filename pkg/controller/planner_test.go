@@ -18,6 +18,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/clusterstate"
 	"mlplatform.example.com/trainingjob-operator/pkg/contention"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/backends"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/meter"
 )
@@ -65,7 +66,7 @@ func crowdedFixture(t *testing.T, planning *Planning) *fixture {
 	stale, stalePod := lowJob("stale", "b", 30*time.Minute)
 	f := newFixture(t, urgent, fresh, stale, freshPod, stalePod)
 	f.options.Planning = planning
-	state := f.withNodes(NodeAutoscalerAbsent, "8", "8")
+	state := f.withNodes(backends.NodeAutoscalerAbsent, "8", "8")
 	state.SetClass(&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 1000})
 	state.SetPod(freshPod)
 	state.SetPod(stalePod)
@@ -211,7 +212,7 @@ func TestPlannerIsIdle(t *testing.T) {
 		t.Error("nobody waits:", err)
 	}
 	p.counts.Waiting.Store(1)
-	p.state = &clusterState{Cluster: clusterstate.New(memory.JobKind.Kind)}
+	p.state = &backends.ClusterState{Cluster: clusterstate.New(memory.JobKind.Kind)}
 	if _, err := p.plan(t.Context()); err != nil {
 		t.Error("the cluster is not known:", err)
 	}
@@ -224,12 +225,17 @@ func (nobody) List(context.Context, client.ObjectList, ...client.ListOption) err
 	return fmt.Errorf("it lists jobs")
 }
 
+// wakeFunc is a memory.Waker.
+type wakeFunc func()
+
+func (f wakeFunc) Wake(context.Context, []types.NamespacedName, int) { f() }
+
 // TestPlannerRests: a pass is followed by a rest, and ends with the manager.
 func TestPlannerRests(t *testing.T) {
 	f := crowdedFixture(t, dryRun)
 	p := f.r.gatherer.planner
 	passes := make(chan struct{})
-	p.wake = func(context.Context, []types.NamespacedName) { passes <- struct{}{} }
+	p.wake = wakeFunc(func() { passes <- struct{}{} })
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- p.Start(ctx) }()
@@ -269,7 +275,7 @@ func BenchmarkPlan(b *testing.B) {
 	f := newFixture(b, bert(1))
 	f.options.Planning = dryRun
 	var gpus []string
-	state := f.withNodes(NodeAutoscalerAbsent, gpus...)
+	state := f.withNodes(backends.NodeAutoscalerAbsent, gpus...)
 	state.SetClass(&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 1000})
 	p := f.r.gatherer.planner
 	list := &v1alpha1.TrainingJobList{}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/backends"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/meter"
 	"mlplatform.example.com/trainingjob-operator/pkg/panics"
@@ -36,7 +37,7 @@ type Reconciler struct {
 	clock        clock.PassiveClock
 	owned        *memory.OwnedCache
 	states       *memory.JobStates
-	availability *availability
+	availability *backends.Availability
 	// reports is nil where nobody receives any.
 	reports  Reports
 	gatherer *gatherer
@@ -73,7 +74,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 	r.owned.Track(req.NamespacedName, job.UID)
 	r.states.Track(req.NamespacedName, job.UID)
 	if !job.DeletionTimestamp.IsZero() {
-		backends := r.availability.backends
+		backends := r.availability.Backends
 		return r.settleGone(errors.Join(
 			r.writer.endTerminating(ctx, backends, job), r.releaseGone(ctx, req.NamespacedName, "")))
 	}
@@ -121,11 +122,11 @@ func (r *Reconciler) forget(name types.NamespacedName) {
 	}
 	r.owned.Untrack(name)
 	r.states.Untrack(name)
-	r.availability.forget(name)
+	r.availability.Forget(name)
 }
 
 func (r *Reconciler) releaseGone(ctx context.Context, name types.NamespacedName, keep types.UID) error {
-	return r.writer.releaseGone(ctx, r.availability.backends, name, keep)
+	return r.writer.releaseGone(ctx, r.availability.Backends, name, keep)
 }
 
 // settle says what happens next: an error is retried with backoff, a conflict or a rejection silently and

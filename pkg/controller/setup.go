@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/backends"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/meter"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
@@ -47,7 +48,7 @@ type Options struct {
 	// Parallel bounds the creates, and the deletes, of one reconcile; default 16.
 	Parallel int
 	// NodeAutoscaler says whether pods that wait may bring nodes; default: the operator looks.
-	NodeAutoscaler NodeAutoscaler
+	NodeAutoscaler backends.NodeAutoscaler
 	// GPUs are the names and patterns of resources that count as GPUs; none: the default ones.
 	GPUs []string
 	// GPUTolerations are added to the ranks that request GPUs, from their job's next attempt on.
@@ -118,7 +119,7 @@ func setup(ctx context.Context, mgr manager.Manager, o Options) (*Reconciler, er
 	}
 	w := &watches{
 		mgr: mgr, controller: c, owned: r.owned,
-		clusterObjects: d.clusterObjects, clusterKinds: clusterKinds(o.Backends...),
+		clusterObjects: d.clusterObjects, clusterKinds: backends.ClusterKinds(o.Backends...),
 	}
 	if err := w.start(d.woken); err != nil {
 		return nil, err
@@ -130,17 +131,17 @@ func setup(ctx context.Context, mgr manager.Manager, o Options) (*Reconciler, er
 	}
 	// The first discovery precedes any reconcile: otherwise every queued job would say for a moment that it has
 	// no scheduler.
-	d.availability.watch = func(_ context.Context, gvk schema.GroupVersionKind) error { return w.add(gvk) }
-	if err := d.availability.discover(ctx); err != nil {
+	d.availability.Watch = func(_ context.Context, gvk schema.GroupVersionKind) error { return w.add(gvk) }
+	if err := d.availability.Discover(ctx); err != nil {
 		return nil, err
 	}
-	d.availability.watch = w.addAndSync
+	d.availability.Watch = w.addAndSync
 	if p := r.gatherer.planner; p != nil {
 		if err := mgr.Add(p); err != nil {
 			return nil, fmt.Errorf("adding the planner: %w", err)
 		}
 	}
-	d.autoscaler.detect(ctx) // before any reconcile: what is not known yet would create pods in vain
+	d.autoscaler.Detect(ctx) // before any reconcile: what is not known yet would create pods in vain
 	return r, errors.Join(mgr.Add(d.availability), mgr.Add(d.clusterState), mgr.Add(d.autoscaler),
 		d.counts.Follow(mgr))
 }
@@ -152,10 +153,10 @@ type dependencies struct {
 	metrics        *meter.Metrics
 	states         *memory.JobStates
 	counts         *meter.JobCounts
-	availability   *availability
-	autoscaler     *autoscaler
-	clusterState   *clusterState
-	clusterObjects *clusterObjects
+	availability   *backends.Availability
+	autoscaler     *backends.Autoscaler
+	clusterState   *backends.ClusterState
+	clusterObjects *backends.ClusterObjects
 	woken          waker
 	jitter         func(time.Duration) time.Duration
 }
@@ -173,11 +174,11 @@ func newDependencies(mgr manager.Manager, o Options) (dependencies, error) {
 	if d.metrics, err = meter.New(o.Registry); err != nil {
 		return d, err
 	}
-	if d.clusterState, err = newClusterState(mgr, o.Namespaces, d.woken); err != nil {
+	if d.clusterState, err = backends.NewClusterState(mgr, o.Namespaces, d.woken); err != nil {
 		return d, err
 	}
-	if len(clusterKinds(o.Backends...)) > 0 {
-		if d.clusterObjects, err = newClusterObjects(mgr, d.states.Tracked); err != nil {
+	if len(backends.ClusterKinds(o.Backends...)) > 0 {
+		if d.clusterObjects, err = backends.NewClusterObjects(mgr, d.states.Tracked); err != nil {
 			return d, err
 		}
 	}
@@ -185,11 +186,11 @@ func newDependencies(mgr manager.Manager, o Options) (dependencies, error) {
 	if err != nil {
 		return d, fmt.Errorf("making a discovery client: %w", err)
 	}
-	d.autoscaler = newAutoscaler(o.NodeAutoscaler, disco, d.uncached, o.Clock)
-	d.availability = newAvailability(disco, o.Clock, o.Backends, o.DefaultScheduler)
-	d.availability.allowed = o.AllowedSchedulers
-	d.availability.wake = d.woken.wake
-	d.availability.follow = d.clusterState.sources.Follow
+	d.autoscaler = backends.NewAutoscaler(o.NodeAutoscaler, disco, d.uncached, o.Clock)
+	d.availability = backends.NewAvailability(disco, o.Clock, o.Backends, o.DefaultScheduler)
+	d.availability.Allowed = o.AllowedSchedulers
+	d.availability.Wake = d.woken
+	d.availability.Follow = d.clusterState.Follow
 	return d, nil
 }
 

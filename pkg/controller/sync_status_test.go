@@ -55,7 +55,7 @@ func (b finalizerBackend) SyncStatus(
 
 func newFinalizerFixture(t *testing.T) *fixture {
 	f := newFixture(t, bert(2))
-	f.r.availability.backends = []scheduler.Backend{finalizerBackend{Backend: native.New(native.Options{})}}
+	f.r.availability.Backends = []scheduler.Backend{finalizerBackend{Backend: native.New(native.Options{})}}
 	f.wants("queued", queued...)
 	f.wants("created", "create PodGroup bert-1", "create Service bert", "create Pod bert-worker-0",
 		"create Pod bert-worker-1")

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/backends"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 	"mlplatform.example.com/trainingjob-operator/scheduler/native"
@@ -34,9 +35,9 @@ func (r resting) WokenBy() schema.GroupVersionKind { return r.by }
 func newRestingFixture(t *testing.T, by schema.GroupVersionKind) *fixture {
 	f := newFixture(t, bert(2))
 	f.options.Backends = []scheduler.Backend{resting{native.New(native.Options{}), by}}
-	f.dependencies.availability = newAvailability(nil, f.clock, f.options.Backends, "")
-	f.dependencies.availability.served[f.options.Backends[0].Kinds()[0]] = true
-	f.withNodes(NodeAutoscalerAbsent, "8")
+	f.dependencies.availability = backends.NewAvailability(nil, f.clock, f.options.Backends, "")
+	f.dependencies.availability.MarkServed(t.Context(), f.options.Backends[0].Kinds()[0])
+	f.withNodes(backends.NodeAutoscalerAbsent, "8")
 	f.wants("it is queued", queued...)
 	f.wants("it is created", created...)
 	f.sync()

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/backends"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/turn"
 )
@@ -35,18 +36,8 @@ type awakened struct {
 	priority int
 }
 
-// wake enqueues jobs. It blocks until the controller runs, or ctx ends.
-func (w waker) wake(ctx context.Context, jobs []types.NamespacedName) {
-	w.enqueue(ctx, jobs, turn.Usual)
-}
-
-// wakeAll enqueues all jobs that wait, after whatever happens to a single one: a gang that comes, or that is
-// let in, would stand behind them for minutes where they are many.
-func (w waker) wakeAll(ctx context.Context, jobs []types.NamespacedName) {
-	w.enqueue(ctx, jobs, turn.Last)
-}
-
-func (w waker) enqueue(ctx context.Context, jobs []types.NamespacedName, priority int) {
+// Wake implements memory.Waker. It blocks until the controller runs, or ctx ends.
+func (w waker) Wake(ctx context.Context, jobs []types.NamespacedName, priority int) {
 	for _, name := range jobs {
 		select {
 		case w <- event.TypedGenericEvent[awakened]{Object: awakened{job: name, priority: priority}}:
@@ -70,8 +61,8 @@ type watches struct {
 	mgr        manager.Manager
 	controller controller.Controller
 	owned      *memory.OwnedCache
-	// clusterObjects is nil where no backend has ClusterKinds; clusterKinds are theirs.
-	clusterObjects *clusterObjects
+	// backends.ClusterObjects is nil where no backend has ClusterKinds; backends.ClusterKinds are theirs.
+	clusterObjects *backends.ClusterObjects
 	clusterKinds   []schema.GroupVersionKind
 }
 
@@ -113,14 +104,14 @@ func (w *watches) addAndSync(ctx context.Context, gvk schema.GroupVersionKind) e
 }
 
 // source of a kind that jobs own, or that backends must see.
-func (w *watches) source(gvk schema.GroupVersionKind) (*awaitableSource, error) {
+func (w *watches) source(gvk schema.GroupVersionKind) (*backends.AwaitableSource, error) {
 	if slices.Contains(w.clusterKinds, gvk) {
-		return w.clusterObjects.source(gvk, w.mgr.GetScheme())
+		return w.clusterObjects.Source(gvk, w.mgr.GetScheme())
 	}
 	empty, err := memory.NewObject(w.mgr.GetScheme(), gvk)
 	if err != nil {
 		return nil, err
 	}
 	feed := &ownedHandler{gvk: gvk, owned: w.owned}
-	return newAwaitableSource(source.Kind[client.Object](w.mgr.GetCache(), empty, feed)), nil
+	return backends.NewAwaitableSource(source.Kind[client.Object](w.mgr.GetCache(), empty, feed)), nil
 }

@@ -1,4 +1,4 @@
-package controller
+package backends
 
 import (
 	"context"
@@ -47,8 +47,8 @@ type groupLister interface {
 	ServerGroups() (*metav1.APIGroupList, error)
 }
 
-// autoscaler knows whether nodes may be added for pods that wait. It is a manager.Runnable.
-type autoscaler struct {
+// Autoscaler knows whether nodes may be added for pods that wait. It is a manager.Runnable.
+type Autoscaler struct {
 	mode      NodeAutoscaler
 	discovery groupLister
 	live      client.Reader
@@ -58,20 +58,20 @@ type autoscaler struct {
 	found *string
 }
 
-func newAutoscaler(mode NodeAutoscaler, d groupLister, live client.Reader, c clock.WithTicker) *autoscaler {
-	a := &autoscaler{mode: mode, discovery: d, live: live, clock: c}
+func NewAutoscaler(mode NodeAutoscaler, d groupLister, live client.Reader, c clock.WithTicker) *Autoscaler {
+	a := &Autoscaler{mode: mode, discovery: d, live: live, clock: c}
 	a.absent.Store(mode == NodeAutoscalerAbsent)
 	return a
 }
 
-// knownAbsent reports whether it is certain that waiting pods bring no nodes.
-func (a *autoscaler) knownAbsent() bool { return a != nil && a.absent.Load() }
+// IsAbsent reports whether it is certain that waiting pods bring no nodes.
+func (a *Autoscaler) IsAbsent() bool { return a != nil && a.absent.Load() }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
-func (a *autoscaler) NeedLeaderElection() bool { return false }
+func (a *Autoscaler) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable: it searches again and again, since an autoscaler may be installed later.
-func (a *autoscaler) Start(ctx context.Context) error {
+func (a *Autoscaler) Start(ctx context.Context) error {
 	if a.mode != NodeAutoscalerDetect {
 		return nil
 	}
@@ -82,13 +82,13 @@ func (a *autoscaler) Start(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C():
-			a.detect(ctx)
+			a.Detect(ctx)
 		}
 	}
 }
 
-// detect searches once. What cannot be read is a doubt, and in doubt there is an autoscaler.
-func (a *autoscaler) detect(ctx context.Context) {
+// Detect searches once. What cannot be read is a doubt, and in doubt there is an autoscaler.
+func (a *Autoscaler) Detect(ctx context.Context) {
 	if a.mode != NodeAutoscalerDetect {
 		return
 	}
@@ -104,7 +104,7 @@ func (a *autoscaler) detect(ctx context.Context) {
 }
 
 // trace returns what shows that an autoscaler may run; "" if nothing does.
-func (a *autoscaler) trace(ctx context.Context) (string, error) {
+func (a *Autoscaler) trace(ctx context.Context) (string, error) {
 	groups, err := a.discovery.ServerGroups()
 	if err != nil {
 		return "", fmt.Errorf("asking for the API groups: %w", err)

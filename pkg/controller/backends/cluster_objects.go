@@ -1,4 +1,4 @@
-package controller
+package backends
 
 import (
 	"context"
@@ -22,16 +22,16 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// clusterObjects caches the cluster-scoped objects that backends must see (scheduler.Traits). The cache is
+// ClusterObjects caches the cluster-scoped objects that backends must see (scheduler.Traits). The cache is
 // its own: the manager's holds only what carries our label, and would not start while one of these kinds is
 // not served.
-type clusterObjects struct {
-	cluster cluster.Cluster
+type ClusterObjects struct {
+	Cluster cluster.Cluster
 	// allJobs returns the names of all jobs.
 	allJobs func() []types.NamespacedName
 }
 
-func newClusterObjects(mgr manager.Manager, allJobs func() []types.NamespacedName) (*clusterObjects, error) {
+func NewClusterObjects(mgr manager.Manager, allJobs func() []types.NamespacedName) (*ClusterObjects, error) {
 	c, err := cluster.New(mgr.GetConfig(), func(o *cluster.Options) {
 		o.Scheme, o.HTTPClient, o.Logger = mgr.GetScheme(), mgr.GetHTTPClient(), mgr.GetLogger()
 		o.MapperProvider = func(*rest.Config, *http.Client) (meta.RESTMapper, error) {
@@ -42,13 +42,13 @@ func newClusterObjects(mgr manager.Manager, allJobs func() []types.NamespacedNam
 	if err != nil {
 		return nil, fmt.Errorf("making a cache for the schedulers' cluster-scoped objects: %w", err)
 	}
-	return &clusterObjects{cluster: c, allJobs: allJobs}, mgr.Add(c)
+	return &ClusterObjects{Cluster: c, allJobs: allJobs}, mgr.Add(c)
 }
 
-// source of a kind: a change of one of its objects, which is rare, enqueues every job.
-func (c *clusterObjects) source(
+// Source of a kind: a change of one of its objects, which is rare, enqueues every job.
+func (c *ClusterObjects) Source(
 	gvk schema.GroupVersionKind, scheme *runtime.Scheme,
-) (*awaitableSource, error) {
+) (*AwaitableSource, error) {
 	empty, err := memory.NewObject(scheme, gvk)
 	if err != nil {
 		return nil, err
@@ -60,20 +60,20 @@ func (c *clusterObjects) source(
 		}
 		return all
 	})
-	return newAwaitableSource(source.Kind[client.Object](c.cluster.GetCache(), empty, enqueueAll)), nil
+	return NewAwaitableSource(source.Kind[client.Object](c.Cluster.GetCache(), empty, enqueueAll)), nil
 }
 
-// list returns the objects beside the gang's own that a backend must see.
-func (c *clusterObjects) list(
+// List returns the objects beside the gang's own that a backend must see.
+func (c *ClusterObjects) List(
 	ctx context.Context, scheme *runtime.Scheme, b scheduler.Backend,
 ) ([]client.Object, error) {
 	var objs []client.Object
-	for _, gvk := range clusterKinds(b) {
+	for _, gvk := range ClusterKinds(b) {
 		list, err := memory.NewList(scheme, gvk)
 		if err != nil {
 			return nil, err
 		}
-		if err := c.cluster.GetCache().List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		if err := c.Cluster.GetCache().List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 			return nil, fmt.Errorf("listing %s: %w", gvk.Kind, err)
 		}
 		err = meta.EachListItem(list, func(o runtime.Object) error {
@@ -89,8 +89,8 @@ func (c *clusterObjects) list(
 	return objs, nil
 }
 
-// clusterKinds returns the cluster-scoped kinds that backends must see.
-func clusterKinds(backends ...scheduler.Backend) []schema.GroupVersionKind {
+// ClusterKinds returns the cluster-scoped kinds that backends must see.
+func ClusterKinds(backends ...scheduler.Backend) []schema.GroupVersionKind {
 	var kinds []schema.GroupVersionKind
 	for _, b := range backends {
 		kinds = append(kinds, scheduler.Of(b).ClusterKinds...)

@@ -1,4 +1,4 @@
-package controller
+package backends
 
 import (
 	"cmp"
@@ -18,7 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+	"mlplatform.example.com/trainingjob-operator/pkg/turn"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
@@ -30,21 +32,20 @@ type discoverer interface {
 	ServerResourcesForGroupVersion(groupVersion string) (*metav1.APIResourceList, error)
 }
 
-// availability knows which of the operator's schedulers the cluster serves, and which jobs wait for one that
+// Availability knows which of the operator's schedulers the cluster serves, and which jobs wait for one that
 // it does not. It asks discovery and not the RESTMapper, which remembers.
-type availability struct {
+type Availability struct {
 	discovery        discoverer
 	clock            clock.WithTicker
-	backends         []scheduler.Backend
+	Backends         []scheduler.Backend
 	defaultScheduler string
-	// allowed schedulers; empty: all.
-	allowed []string
-	// watch starts the informer of a kind that is served, and returns when it has delivered what exists.
-	watch func(context.Context, schema.GroupVersionKind) error
-	// wake enqueues jobs.
-	wake func(context.Context, []types.NamespacedName)
-	// follow starts to feed a state kind of an Explainer into the cluster state.
-	follow func(scheduler.Explainer, schema.GroupVersionKind) error
+	// Allowed schedulers; empty: all.
+	Allowed []string
+	// Watch starts the informer of a kind that is served, and returns when it has delivered what exists.
+	Watch func(context.Context, schema.GroupVersionKind) error
+	Wake  memory.Waker
+	// Follow starts to feed a state kind of an Explainer into the cluster state.
+	Follow func(scheduler.Explainer, schema.GroupVersionKind) error
 
 	mu sync.Mutex
 	// served kinds: discovered and watched.
@@ -55,23 +56,23 @@ type availability struct {
 	waiting map[types.NamespacedName]bool
 }
 
-func newAvailability(
+func NewAvailability(
 	d discoverer, c clock.WithTicker, backends []scheduler.Backend, defaultScheduler string,
-) *availability {
-	return &availability{
-		discovery: d, clock: c, backends: backends, defaultScheduler: defaultScheduler,
+) *Availability {
+	return &Availability{
+		discovery: d, clock: c, Backends: backends, defaultScheduler: defaultScheduler,
 		served: map[schema.GroupVersionKind]bool{}, followed: map[schema.GroupVersionKind]bool{},
 		waiting: map[types.NamespacedName]bool{},
 	}
 }
 
-// choose returns the scheduler of a job, or says why there is none. A job that somebody else runs has the
+// Choose returns the scheduler of a job, or says why there is none. A job that somebody else runs has the
 // scheduler that dispatches it; with neither, it is not the operator's.
-func (a *availability) choose(job *v1alpha1.TrainingJob) (scheduler.Backend, *v1alpha1.Blocker) {
+func (a *Availability) Choose(job *v1alpha1.TrainingJob) (scheduler.Backend, *v1alpha1.Blocker) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var available, absent []string
-	for _, b := range a.backends {
+	for _, b := range a.Backends {
 		if !a.allows(b.Name()) {
 			continue
 		}
@@ -87,34 +88,34 @@ func (a *availability) choose(job *v1alpha1.TrainingJob) (scheduler.Backend, *v1
 			return nil, nil
 		}
 	}
-	i := slices.IndexFunc(a.backends, func(b scheduler.Backend) bool { return b.Name() == name })
+	i := slices.IndexFunc(a.Backends, func(b scheduler.Backend) bool { return b.Name() == name })
 	key := types.NamespacedName{Namespace: job.Namespace, Name: job.Name}
 	switch {
 	case name == "":
 		a.waiting[key] = true
 		return nil, noScheduler(absent)
 	case !a.allows(name) && spec.RecordedScheduler(job) == "":
-		return nil, notAllowed(name, a.allowed)
+		return nil, notAllowed(name, a.Allowed)
 	case i < 0:
-		return nil, unknownScheduler(name, a.backends)
+		return nil, unknownScheduler(name, a.Backends)
 	}
-	if missing := a.missing(a.backends[i]); len(missing) > 0 {
+	if missing := a.missing(a.Backends[i]); len(missing) > 0 {
 		a.waiting[key] = true
-		return nil, notServed(a.backends[i], missing)
+		return nil, notServed(a.Backends[i], missing)
 	}
 	delete(a.waiting, key)
-	return a.backends[i], nil
+	return a.Backends[i], nil
 }
 
 // allows reports whether the configuration lets jobs have a scheduler.
-func (a *availability) allows(name string) bool {
-	return len(a.allowed) == 0 || slices.Contains(a.allowed, name)
+func (a *Availability) allows(name string) bool {
+	return len(a.Allowed) == 0 || slices.Contains(a.Allowed, name)
 }
 
 // dispatcher names the backend whose scheduler runs the jobs with this spec.managedBy in other clusters; ""
 // for none.
-func (a *availability) dispatcher(managedBy string) string {
-	for _, b := range a.backends {
+func (a *Availability) dispatcher(managedBy string) string {
+	for _, b := range a.Backends {
 		if by := scheduler.Of(b).ManagedBy; by != "" && by == managedBy {
 			return b.Name()
 		}
@@ -124,7 +125,7 @@ func (a *availability) dispatcher(managedBy string) string {
 
 // missing returns the required kinds of a backend that are not served, as a reader knows them. The caller
 // holds the lock.
-func (a *availability) missing(b scheduler.Backend) []string {
+func (a *Availability) missing(b scheduler.Backend) []string {
 	var names []string
 	for _, gvk := range requiredKinds(b) {
 		if !a.served[gvk] {
@@ -136,7 +137,7 @@ func (a *availability) missing(b scheduler.Backend) []string {
 
 // requiredKinds must be served for a backend to be available.
 func requiredKinds(b scheduler.Backend) []schema.GroupVersionKind {
-	return slices.Concat(b.Kinds(), clusterKinds(b))
+	return slices.Concat(b.Kinds(), ClusterKinds(b))
 }
 
 // stateKinds are those that an Explainer wants to see beside its own; a cluster need not serve them.
@@ -187,19 +188,19 @@ func unknownScheduler(name string, backends []scheduler.Backend) *v1alpha1.Block
 	}
 }
 
-// forget drops a job that is gone.
-func (a *availability) forget(job types.NamespacedName) {
+// Forget drops a job that is gone.
+func (a *Availability) Forget(job types.NamespacedName) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.waiting, job)
 }
 
 // Start implements manager.Runnable: it looks for schedulers until every kind is served.
-func (a *availability) Start(ctx context.Context) error {
+func (a *Availability) Start(ctx context.Context) error {
 	ticker := a.clock.NewTicker(discoveryPeriod)
 	defer ticker.Stop()
 	for !a.complete() {
-		if err := a.discover(ctx); err != nil && ctx.Err() == nil {
+		if err := a.Discover(ctx); err != nil && ctx.Err() == nil {
 			log.FromContext(ctx).Error(err, "Cannot look for schedulers; will retry")
 		}
 		select {
@@ -211,9 +212,9 @@ func (a *availability) Start(ctx context.Context) error {
 	return nil
 }
 
-// discover asks once for each kind that is not served yet, and starts to watch what has appeared.
-func (a *availability) discover(ctx context.Context) error {
-	for _, b := range a.backends {
+// Discover asks once for each kind that is not served yet, and starts to watch what has appeared.
+func (a *Availability) Discover(ctx context.Context) error {
+	for _, b := range a.Backends {
 		for _, gvk := range requiredKinds(b) {
 			if a.isServed(gvk) {
 				continue
@@ -225,10 +226,10 @@ func (a *availability) discover(ctx context.Context) error {
 			if !served {
 				continue
 			}
-			if err := a.watch(ctx, gvk); err != nil {
+			if err := a.Watch(ctx, gvk); err != nil {
 				return fmt.Errorf("watching %s: %w", gvk, err)
 			}
-			a.markServed(ctx, gvk)
+			a.MarkServed(ctx, gvk)
 		}
 		if err := a.followStateKinds(b); err != nil {
 			return err
@@ -238,9 +239,9 @@ func (a *availability) discover(ctx context.Context) error {
 }
 
 // followStateKinds follows the state kinds that are served, of a backend that is available.
-func (a *availability) followStateKinds(b scheduler.Backend) error {
+func (a *Availability) followStateKinds(b scheduler.Backend) error {
 	e := scheduler.Of(b).Explainer
-	if e == nil || a.follow == nil || !a.isAvailable(b) {
+	if e == nil || a.Follow == nil || !a.isAvailable(b) {
 		return nil
 	}
 	for _, gvk := range e.StateKinds() {
@@ -252,7 +253,7 @@ func (a *availability) followStateKinds(b scheduler.Backend) error {
 			return err
 		}
 		if served {
-			if err := a.follow(e, gvk); err != nil {
+			if err := a.Follow(e, gvk); err != nil {
 				return fmt.Errorf("following %s: %w", gvk, err)
 			}
 			a.mu.Lock()
@@ -264,7 +265,7 @@ func (a *availability) followStateKinds(b scheduler.Backend) error {
 }
 
 // askServed asks the API server whether it serves a kind.
-func (a *availability) askServed(gvk schema.GroupVersionKind) (bool, error) {
+func (a *Availability) askServed(gvk schema.GroupVersionKind) (bool, error) {
 	list, err := a.discovery.ServerResourcesForGroupVersion(gvk.GroupVersion().String())
 	if apierrors.IsNotFound(err) {
 		return false, nil
@@ -276,44 +277,44 @@ func (a *availability) askServed(gvk schema.GroupVersionKind) (bool, error) {
 		func(r metav1.APIResource) bool { return r.Kind == gvk.Kind }), nil
 }
 
-// markServed records a kind and wakes every job that waits for one. Jobs record their waiting under the same
+// MarkServed records a kind and wakes every job that waits for one. Jobs record their waiting under the same
 // lock, so none is missed.
-func (a *availability) markServed(ctx context.Context, gvk schema.GroupVersionKind) {
+func (a *Availability) MarkServed(ctx context.Context, gvk schema.GroupVersionKind) {
 	a.mu.Lock()
 	a.served[gvk] = true
 	jobs := slices.Collect(maps.Keys(a.waiting))
 	a.waiting = map[types.NamespacedName]bool{}
 	a.mu.Unlock()
 	if len(jobs) > 0 {
-		a.wake(ctx, jobs)
+		a.Wake.Wake(ctx, jobs, turn.Usual)
 	}
 }
 
-func (a *availability) isServed(gvk schema.GroupVersionKind) bool {
+func (a *Availability) isServed(gvk schema.GroupVersionKind) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.served[gvk]
 }
 
-func (a *availability) isFollowed(gvk schema.GroupVersionKind) bool {
+func (a *Availability) isFollowed(gvk schema.GroupVersionKind) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.followed[gvk]
 }
 
 // isAvailable reports whether the cluster serves everything that a backend requires.
-func (a *availability) isAvailable(b scheduler.Backend) bool {
+func (a *Availability) isAvailable(b scheduler.Backend) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return len(a.missing(b)) == 0
 }
 
 // complete reports whether every kind is served, and every state kind followed.
-func (a *availability) complete() bool {
+func (a *Availability) complete() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	unfollowed := func(gvk schema.GroupVersionKind) bool { return !a.followed[gvk] }
-	return !slices.ContainsFunc(a.backends, func(b scheduler.Backend) bool {
-		return len(a.missing(b)) > 0 || a.follow != nil && slices.ContainsFunc(stateKinds(b), unfollowed)
+	return !slices.ContainsFunc(a.Backends, func(b scheduler.Backend) bool {
+		return len(a.missing(b)) > 0 || a.Follow != nil && slices.ContainsFunc(stateKinds(b), unfollowed)
 	})
 }

@@ -1,4 +1,4 @@
-package controller
+package backends
 
 import (
 	"testing"
@@ -10,7 +10,7 @@ import (
 func TestClusterJobOfUnknownRoles(t *testing.T) {
 	job := &v1alpha1.TrainingJob{}
 	job.Spec.ReplicaSpecs = map[v1alpha1.Role]v1alpha1.ReplicaSpec{"Boss": {}}
-	if got := clusterJob(job); got.PriorityClass != "" {
+	if got := JobOf(job); got.PriorityClass != "" {
 		t.Errorf("PriorityClass %q", got.PriorityClass)
 	}
 }

@@ -1,4 +1,4 @@
-package controller
+package backends
 
 import (
 	"context"
@@ -31,9 +31,9 @@ func TestStateKindsAreFollowedWhereTheyAreServed(t *testing.T) {
 	cluster := servedKinds{}
 	var followed []string
 	backends := []scheduler.Backend{coscheduling.New(coscheduling.Options{})}
-	a := newAvailability(cluster, nil, backends, "")
-	a.watch = func(context.Context, schema.GroupVersionKind) error { return nil }
-	a.follow = func(_ scheduler.Explainer, gvk schema.GroupVersionKind) error {
+	a := NewAvailability(cluster, nil, backends, "")
+	a.Watch = func(context.Context, schema.GroupVersionKind) error { return nil }
+	a.Follow = func(_ scheduler.Explainer, gvk schema.GroupVersionKind) error {
 		followed = append(followed, gvk.Kind)
 		return nil
 	}
@@ -47,21 +47,21 @@ func TestStateKindsAreFollowedWhereTheyAreServed(t *testing.T) {
 		{"Other", true, true, []string{"ElasticQuota"}},
 	} {
 		cluster[step.appears] = true
-		if err := a.discover(t.Context()); err != nil {
+		if err := a.Discover(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(step.followed, followed); diff != "" ||
-			a.isAvailable(a.backends[0]) != step.available || a.complete() != step.settled {
-			t.Errorf("with %s: available %t, settled %t, followed:\n%s", step.appears, a.isAvailable(a.backends[0]),
+			a.isAvailable(a.Backends[0]) != step.available || a.complete() != step.settled {
+			t.Errorf("with %s: available %t, settled %t, followed:\n%s", step.appears, a.isAvailable(a.Backends[0]),
 				a.complete(), diff)
 		}
 	}
 	delete(cluster, "ElasticQuota")
 	a.served, a.followed, followed = map[schema.GroupVersionKind]bool{}, map[schema.GroupVersionKind]bool{}, nil
-	if err := a.discover(t.Context()); err != nil {
+	if err := a.Discover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if !a.isAvailable(a.backends[0]) || a.complete() || followed != nil {
+	if !a.isAvailable(a.Backends[0]) || a.complete() || followed != nil {
 		t.Errorf("without quotas the scheduler is of use, and they may still come: %v", followed)
 	}
 }
@@ -69,7 +69,7 @@ func TestStateKindsAreFollowedWhereTheyAreServed(t *testing.T) {
 // On Kubernetes 1.36, which serves v1alpha2 alone, a job for native gangs says what the cluster needs.
 func TestSchedulerThatTheClusterDoesNotServe(t *testing.T) {
 	backends := []scheduler.Backend{native.New(native.Options{}), coscheduling.New(coscheduling.Options{})}
-	a := newAvailability(servedKinds{}, nil, backends, "")
+	a := NewAvailability(servedKinds{}, nil, backends, "")
 	for name, want := range map[string]v1alpha1.Blocker{
 		native.Name: {
 			Message: "the cluster does not serve scheduling.k8s.io/v1beta1 PodGroup",
@@ -88,7 +88,7 @@ func TestSchedulerThatTheClusterDoesNotServe(t *testing.T) {
 		job := &v1alpha1.TrainingJob{}
 		job.Spec.RunPolicy.SchedulingPolicy = v1alpha1.SchedulingPolicy{Scheduler: v1alpha1.SchedulerName(name)}
 		want.Reason = v1alpha1.ReasonSchedulerMissing
-		_, got := a.choose(job)
+		_, got := a.Choose(job)
 		if diff := cmp.Diff(&want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -98,13 +98,13 @@ func TestSchedulerThatTheClusterDoesNotServe(t *testing.T) {
 // TestAllowedSchedulers: a scheduler that knows nothing of the quotas is no way around them.
 func TestAllowedSchedulers(t *testing.T) {
 	backends := []scheduler.Backend{native.New(native.Options{}), coscheduling.New(coscheduling.Options{})}
-	a := newAvailability(nil, nil, backends, "")
+	a := NewAvailability(nil, nil, backends, "")
 	for _, b := range backends {
 		for _, gvk := range requiredKinds(b) {
 			a.served[gvk] = true
 		}
 	}
-	a.allowed = []string{"coscheduling"}
+	a.Allowed = []string{"coscheduling"}
 	job := func(name v1alpha1.SchedulerName) *v1alpha1.TrainingJob {
 		j := &v1alpha1.TrainingJob{}
 		j.Spec.RunPolicy.SchedulingPolicy.Scheduler = name
@@ -123,7 +123,7 @@ func TestAllowedSchedulers(t *testing.T) {
 		"it runs already":         {running, "native", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			backend, blocker := a.choose(tc.job)
+			backend, blocker := a.Choose(tc.job)
 			if blocker == nil {
 				blocker = &v1alpha1.Blocker{}
 			}

@@ -1,10 +1,11 @@
-package controller
+package backends
 
 import (
 	"context"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -13,21 +14,23 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/clusterstate"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+	"mlplatform.example.com/trainingjob-operator/pkg/turn"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// clusterState feeds a clusterstate.Cluster, from which the reasons of waiting jobs are computed, and wakes
+// ClusterState feeds a clusterstate.Cluster, from which the reasons of waiting jobs are computed, and wakes
 // those jobs when a change may give them another reason.
-type clusterState struct {
+type ClusterState struct {
 	*clusterstate.Cluster
 	sources *clusterstate.Sources
 	mgr     manager.Manager
-	wake    waker
+	wake    memory.Waker
 	// changed and nodesChanged hold one token while a change has not been acted upon: many changes make one
 	// wake-up.
 	changed, nodesChanged chan struct{}
 }
 
-func newClusterState(mgr manager.Manager, namespaces []string, wake waker) (*clusterState, error) {
+func NewClusterState(mgr manager.Manager, namespaces []string, wake memory.Waker) (*ClusterState, error) {
 	// A client of its own: the manager's cache holds only what carries our label.
 	c, err := client.NewWithWatch(mgr.GetConfig(), client.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
@@ -35,12 +38,17 @@ func newClusterState(mgr manager.Manager, namespaces []string, wake waker) (*clu
 	if err != nil {
 		return nil, fmt.Errorf("making a client for the cluster state: %w", err)
 	}
-	s := &clusterState{
+	s := &ClusterState{
 		Cluster: clusterstate.New(memory.JobKind.Kind, namespaces...), mgr: mgr, wake: wake,
 		changed: make(chan struct{}, 1), nodesChanged: make(chan struct{}, 1),
 	}
 	s.sources = clusterstate.NewSources(s.Cluster, c, func() { leaveToken(s.changed) })
 	return s, mgr.Add(s.sources)
+}
+
+// Follow feeds the objects of a kind that an Explainer reads into the state.
+func (s *ClusterState) Follow(e scheduler.Explainer, gvk schema.GroupVersionKind) error {
+	return s.sources.Follow(e, gvk)
 }
 
 // leaveToken leaves a token in a channel that holds one, unless there is one already.
@@ -52,11 +60,11 @@ func leaveToken(in chan<- struct{}) {
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable: a standby's state is warm when it is elected.
-func (s *clusterState) NeedLeaderElection() bool { return false }
+func (s *ClusterState) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable: it takes nodes and jobs from the manager's own informers, and wakes
 // jobs.
-func (s *clusterState) Start(ctx context.Context) error {
+func (s *ClusterState) Start(ctx context.Context) error {
 	nodes, err := s.listen(ctx, &corev1.Node{}, cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(o any) { s.setNode(o) },
 		UpdateFunc: func(_, o any) { s.setNode(o) },
@@ -90,14 +98,14 @@ func (s *clusterState) Start(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-s.changed:
-			s.wake.wakeAll(ctx, s.Waiting())
+			s.wake.Wake(ctx, s.Waiting(), turn.Last)
 		case <-s.nodesChanged:
-			s.wake.wake(ctx, s.WaitingForNodes())
+			s.wake.Wake(ctx, s.WaitingForNodes(), turn.Usual)
 		}
 	}
 }
 
-func (s *clusterState) listen(
+func (s *ClusterState) listen(
 	ctx context.Context, of client.Object, handler cache.ResourceEventHandler,
 ) (cache.ResourceEventHandlerRegistration, error) {
 	informer, err := s.mgr.GetCache().GetInformer(ctx, of)
@@ -111,15 +119,15 @@ func (s *clusterState) listen(
 	return registration, nil
 }
 
-func (s *clusterState) setNode(o any) {
+func (s *ClusterState) setNode(o any) {
 	if n, ok := o.(*corev1.Node); ok && s.SetNode(n) {
 		leaveToken(s.nodesChanged)
 	}
 }
 
-func (s *clusterState) setJob(o any) {
+func (s *ClusterState) setJob(o any) {
 	if j, ok := o.(*v1alpha1.TrainingJob); ok {
-		s.SetJob(client.ObjectKeyFromObject(j), clusterJob(j))
+		s.SetJob(client.ObjectKeyFromObject(j), JobOf(j))
 	}
 }
 
@@ -131,9 +139,9 @@ func finalState(o any) any {
 	return o
 }
 
-// clusterJob returns what the cluster state keeps of a job. Its place in the queue counts from its creation,
+// JobOf returns what the cluster state keeps of a job. Its place in the queue counts from its creation,
 // as it does for the schedulers that keep a job's place.
-func clusterJob(job *v1alpha1.TrainingJob) clusterstate.Job {
+func JobOf(job *v1alpha1.TrainingJob) clusterstate.Job {
 	j := clusterstate.Job{
 		Queue:         spec.Queue(job),
 		PriorityClass: job.Spec.RunPolicy.SchedulingPolicy.PriorityClass,
@@ -141,7 +149,7 @@ func clusterJob(job *v1alpha1.TrainingJob) clusterstate.Job {
 		Waiting: job.Status.Phase == v1alpha1.PhaseQueued && !spec.Suspended(job) &&
 			job.DeletionTimestamp.IsZero(),
 	}
-	j.ForNodes = j.Waiting && waitsForNodes(job)
+	j.ForNodes = j.Waiting && WaitsForNodes(job)
 	if s := job.Status.Scheduling; s != nil {
 		j.Scheduler = string(s.Scheduler)
 	}
@@ -149,4 +157,16 @@ func clusterJob(job *v1alpha1.TrainingJob) clusterstate.Job {
 		j.PriorityClass = roles[0].Template.Spec.PriorityClassName
 	}
 	return j
+}
+
+// WaitsForNodes reports whether no node matches the job: it waits for a change of the nodes.
+func WaitsForNodes(job *v1alpha1.TrainingJob) bool {
+	if job.Status.Scheduling == nil || job.Status.Scheduling.Blocker == nil {
+		return false
+	}
+	switch job.Status.Scheduling.Blocker.Reason {
+	case v1alpha1.ReasonNoNodeMatches, v1alpha1.ReasonNoNodeLargeEnough:
+		return true
+	}
+	return false
 }

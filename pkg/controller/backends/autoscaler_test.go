@@ -1,4 +1,4 @@
-package controller
+package backends
 
 import (
 	"errors"
@@ -9,6 +9,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/internal/jobtest"
 )
 
 // groups are the API groups that a cluster serves; nil: it does not answer.
@@ -45,14 +47,14 @@ func TestAutoscalerIsAbsentOnlyWhenThatIsCertain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			live := fake.NewClientBuilder().WithObjects(tc.objects...).Build()
-			a := newAutoscaler(tc.mode, tc.groups, live, clocktesting.NewFakeClock(start))
-			a.detect(t.Context())
-			if got := a.knownAbsent(); got != tc.want {
+			a := NewAutoscaler(tc.mode, tc.groups, live, clocktesting.NewFakeClock(jobtest.Start))
+			a.Detect(t.Context())
+			if got := a.IsAbsent(); got != tc.want {
 				t.Errorf("known to be absent: %t", got)
 			}
 		})
 	}
-	if (*autoscaler)(nil).knownAbsent() {
+	if (*Autoscaler)(nil).IsAbsent() {
 		t.Error("nobody has looked, and it is absent")
 	}
 }
