@@ -24,6 +24,7 @@ const (
 	memory      = controller + "/memory"
 	meter       = controller + "/meter"
 	backends    = controller + "/backends"
+	planner     = controller + "/planner"
 	board       = "pkg/server/board"
 	fragment    = board + "/fragment"
 	palette     = board + "/palette"
@@ -200,7 +201,7 @@ var rules = map[string]rule{
 		reason: "the shell knows no dialect",
 		ours: []string{
 			api, seam, "pkg/clusterstate", "pkg/metric", core, spec, render, observation, decision, contention,
-			"pkg/panics", "pkg/preemption", "pkg/turn", memory, meter, backends,
+			"pkg/panics", "pkg/preemption", "pkg/turn", memory, meter, backends, planner,
 		},
 	},
 	memory: {
@@ -213,6 +214,13 @@ var rules = map[string]rule{
 	backends: {
 		reason: "knows schedulers and the cluster; decides nothing",
 		ours:   []string{api, seam, spec, "pkg/clusterstate", "pkg/turn", memory},
+	},
+	planner: {
+		reason: "describes jobs to contention, and keeps its plans",
+		ours: []string{
+			api, seam, render, observation, decision, core, contention, "pkg/panics", "pkg/preemption", "pkg/turn",
+			memory, meter, backends,
+		},
 	},
 	controller + "/internal/jobtest": {reason: "a job for the controller's tests", ours: []string{api}},
 	"pkg/server/recorder": {
@@ -334,7 +342,7 @@ var rules = map[string]rule{
 		reason: "the only importer of concrete backends",
 		ours: []string{
 			api, seam, "scheduler/volcano", "scheduler/native", "scheduler/kueue", "scheduler/coscheduling",
-			"pkg/boundedlistener", "pkg/config", controller, backends, "pkg/jobmetrics", "pkg/memorylimit",
+			"pkg/boundedlistener", "pkg/config", controller, backends, planner, "pkg/jobmetrics", "pkg/memorylimit",
 			"pkg/operatormetrics",
 			"pkg/reportserver", render, observation,
 		},

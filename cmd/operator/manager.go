@@ -17,6 +17,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/config"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/backends"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/planner"
 	"mlplatform.example.com/trainingjob-operator/pkg/reportserver"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
@@ -109,12 +110,12 @@ func lifecycle(c config.Lifecycle) *observation.Lifecycle {
 }
 
 // planning is the configuration as the controller takes it; nil: nobody plans who makes room.
-func planning(c config.Preemption) *controller.Planning {
+func planning(c config.Preemption) *planner.Options {
 	if c.Mode == config.PreemptionOff {
 		return nil
 	}
 	seconds := func(n int) time.Duration { return time.Duration(n) * time.Second }
-	return &controller.Planning{
+	return &planner.Options{
 		MinRun:       seconds(c.MinRunSeconds),
 		LossCap:      seconds(c.LossCapSeconds),
 		UnknownStart: seconds(c.UnknownStartSeconds),

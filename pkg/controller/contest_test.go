@@ -24,6 +24,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/clusterstate"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/backends"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/planner"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
@@ -43,7 +44,7 @@ type contest struct {
 	traces []string
 }
 
-func newContest(t *testing.T, backend scheduler.Backend, planning *Planning) *contest {
+func newContest(t *testing.T, backend scheduler.Backend, planning *planner.Options) *contest {
 	low := classOf("low", corev1.PreemptLowerPriority, nil)
 	low.Value = 0
 	high := classOf("high", corev1.PreemptLowerPriority, highWaits)

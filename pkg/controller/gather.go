@@ -16,6 +16,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/backends"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/meter"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/planner"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
@@ -37,7 +38,7 @@ type gatherer struct {
 	clusterObjects *backends.ClusterObjects
 	explainer      *explainer
 	// planner is nil where nobody plans who makes room.
-	planner *planner
+	planner *planner.Planner
 	// agent as it is configured now; nil where there is none.
 	agent func() render.Agent
 	// reports is nil where nobody receives any.
@@ -69,7 +70,7 @@ func (g *gatherer) gather(ctx context.Context, job *v1alpha1.TrainingJob) (*memo
 		RunningJobs: int(g.counts.Running.Load()),
 
 		Plans:      g.planner != nil,
-		Preemption: g.planner.choice(job),
+		Preemption: g.planner.PlanFor(job),
 	}}
 	g.gatherOwned(s)
 	if s.Backoff = g.states.Backoff(job); s.Backoff != nil {
@@ -94,7 +95,7 @@ func (g *gatherer) gather(ctx context.Context, job *v1alpha1.TrainingJob) (*memo
 	if s.Backend != nil && job.Status.Phase == v1alpha1.PhaseQueued {
 		s.Woken = wokenOf(s).Before(s.Now)
 	}
-	brokerAt, err := g.gatherBroker(ctx, s)
+	brokerAt, err := g.planner.Advise(ctx, &s.Snapshot)
 	if err != nil {
 		return nil, err
 	}

@@ -97,7 +97,7 @@ func (r panickyReports) Reported(job types.UID) (int32, time.Time, bool) {
 func TestPlannerPanics(t *testing.T) {
 	f := brokeredFixture(t)
 	p := f.r.gatherer.planner
-	p.reports = panickyReports{"uid-stale"}
+	p.Reports = panickyReports{"uid-stale"}
 	f.did = nil
 	for pass := range 2 {
 		if diff := cmp.Diff([]types.NamespacedName{bertName}, f.plan()); diff != "" {
@@ -110,10 +110,10 @@ func TestPlannerPanics(t *testing.T) {
 	if diff := cmp.Diff([]string{"event " + eventPanicked}, f.did); diff != "" {
 		t.Errorf("did (-want +got):\n%s", diff)
 	}
-	p.reports = nil
-	p.wake = wakeFunc(func() { panic("no such queue") })
-	p.pass(t.Context())
-	p.pass(t.Context())
+	p.Reports = nil
+	p.Waker = wakeFunc(func() { panic("no such queue") })
+	p.Pass(t.Context())
+	p.Pass(t.Context())
 	if n := f.panicsIn(meter.ActivityPlan); n != 4 {
 		t.Errorf("%v panics are counted", n)
 	}

@@ -15,10 +15,11 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/clusterstate"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/planner"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-var brokering = &Planning{
+var brokering = &planner.Options{
 	MinRun: 10 * time.Minute, LossCap: time.Hour, UnknownStart: 2 * time.Minute, MaxPlans: 8,
 	MaxDelay: 2 * time.Minute, Broker: true, MaxRounds: 3,
 }
@@ -224,7 +225,7 @@ func TestBrokerRevoked(t *testing.T) {
 // TestBrokerWithoutAnnotation: a gang of a class that asks for nothing is treated as with mode Off, byte for
 // byte and write for write.
 func TestBrokerWithoutAnnotation(t *testing.T) {
-	history := func(planning *Planning) (writes []string, objects []client.Object) {
+	history := func(planning *planner.Options) (writes []string, objects []client.Object) {
 		f := crowdedFixture(t, planning)
 		setClasses(f.dependencies.clusterState.Cluster, nil)
 		if planning != nil {
@@ -284,7 +285,7 @@ func TestBrokerWaitsForClasses(t *testing.T) {
 	f := crowdedFixture(t, brokering)
 	f.sync()
 	f.wants("it waits")
-	f.clock.Step(startPatience)
+	f.clock.Step(30 * time.Second)
 	f.wants("and no longer", queued...)
 	if s := f.job().Status.Scheduling; s.WaitingClass != "" {
 		t.Errorf("it waits as %q", s.WaitingClass)
@@ -301,30 +302,5 @@ func TestUnusableClass(t *testing.T) {
 	n, s := f.counted("trainingjob_preemption_unusable_classes_total"), f.job().Status.Scheduling
 	if n != 1 || s.WaitingClass != "" {
 		t.Errorf("%f are counted, %+v", n, s)
-	}
-}
-
-// TestNewProcessPresumesReports: a process that has just begun has heard of nobody, and takes those to listen
-// whose attempt has reported before: else it would have gangs ended that were never asked.
-func TestNewProcessPresumesReports(t *testing.T) {
-	f := crowdedFixture(t, brokering)
-	p := f.r.gatherer.planner
-	p.reports = reportedAt{}
-	job, _ := lowJob("fresh", "a", time.Minute)
-	if c := p.contender(job, nil, f.clock.Now()); !c.Reported.IsZero() {
-		t.Errorf("it has never reported, and was heard at %s", c.Reported)
-	}
-	job.Status.Progress = &v1alpha1.ProgressStatus{Attempt: 1}
-	began := f.clock.Now()
-	if c := p.contender(job, nil, began); !c.Reported.Equal(began) {
-		t.Errorf("it is taken to have been heard at %s", c.Reported)
-	}
-	f.clock.Step(time.Minute)
-	if c := p.contender(job, nil, f.clock.Now()); !c.Reported.Equal(began) {
-		t.Errorf("a minute later it is taken to have been heard at %s", c.Reported)
-	}
-	job.Status.Attempt = 2
-	if c := p.contender(job, nil, f.clock.Now()); !c.Reported.IsZero() {
-		t.Errorf("another attempt has reported, and it was heard at %s", c.Reported)
 	}
 }

@@ -21,9 +21,10 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/backends"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/meter"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/planner"
 )
 
-var dryRun = &Planning{
+var dryRun = &planner.Options{
 	MinRun: 10 * time.Minute, LossCap: time.Hour, UnknownStart: 2 * time.Minute, MaxPlans: 8,
 }
 
@@ -58,7 +59,7 @@ func lowJob(name, node string, saved time.Duration) (*v1alpha1.TrainingJob, *cor
 }
 
 // crowdedFixture is a cluster of two nodes, which two jobs of low priority have, and bert, which waits.
-func crowdedFixture(t *testing.T, planning *Planning) *fixture {
+func crowdedFixture(t *testing.T, planning *planner.Options) *fixture {
 	urgent := largeBert("8")
 	urgent.Spec.Replicas = new(int32(1))
 	urgent.Spec.RunPolicy.SchedulingPolicy.PriorityClass = "high"
@@ -103,7 +104,7 @@ func TestDryRun(t *testing.T) {
 	}
 	f.sync()
 	for range 5 { // within a minute
-		f.clock.Step(planPeriod)
+		f.clock.Step(5 * time.Second)
 		if wake := f.plan(); len(wake) != 0 {
 			t.Errorf("the price alone has changed, and %v are woken", wake)
 		}
@@ -114,7 +115,7 @@ func TestDryRun(t *testing.T) {
 	f.wants("after a minute they are", "patch TrainingJob/status bert")
 
 	f.dependencies.counts.Waiting.Store(0)
-	if wake := f.plan(); len(wake) != 0 || f.r.gatherer.planner.choice(f.job()) != nil {
+	if wake := f.plan(); len(wake) != 0 || f.r.gatherer.planner.PlanFor(f.job()) != nil {
 		t.Errorf("nobody waits, and %v are woken", wake)
 	}
 	f.wants("that nobody plans any more is no reason for a write")
@@ -128,10 +129,10 @@ func TestDryRunWithReports(t *testing.T) {
 	f.wants("its rank waits", created[:3]...)
 	f.sync()
 	f.clock.Step(time.Minute) // the other one has not saved for 70 s
-	f.r.gatherer.planner.reports = reportedAt{"uid-stale": f.clock.Now()}
+	f.r.gatherer.planner.Reports = reportedAt{"uid-stale": f.clock.Now()}
 	f.wants("it says why", "patch TrainingJob/status bert", "event InsufficientResources")
 	f.plan()
-	st := f.r.gatherer.planner.choice(f.job())
+	st := f.r.gatherer.planner.PlanFor(f.job())
 	if st == nil || len(st.Victims) != 1 || st.Victims[0].Name != "stale" ||
 		st.Victims[0].Mode != v1alpha1.PreemptionSave || st.Victims[0].EstimatedLossSeconds != 20+120 {
 		t.Errorf("it is %+v", st)
@@ -141,7 +142,7 @@ func TestDryRunWithReports(t *testing.T) {
 // TestDryRunOff: with the planner off, what is written and how often is what it is without one; with it on,
 // one write and one field are added.
 func TestDryRunOff(t *testing.T) {
-	history := func(planning *Planning) (writes []string, status v1alpha1.TrainingJobStatus) {
+	history := func(planning *planner.Options) (writes []string, status v1alpha1.TrainingJobStatus) {
 		f := crowdedFixture(t, planning)
 		f.sync()
 		for range 40 {
@@ -206,14 +207,14 @@ func (h reportedAt) Reported(job types.UID) (int32, time.Time, bool) {
 func TestPlannerIsIdle(t *testing.T) {
 	f := crowdedFixture(t, dryRun)
 	p := f.r.gatherer.planner
-	p.client = nobody{}
-	p.counts.Waiting.Store(0)
-	if _, err := p.plan(t.Context()); err != nil {
+	p.Client = nobody{}
+	p.Counts.Waiting.Store(0)
+	if _, err := p.Plan(t.Context()); err != nil {
 		t.Error("nobody waits:", err)
 	}
-	p.counts.Waiting.Store(1)
-	p.state = &backends.ClusterState{Cluster: clusterstate.New(memory.JobKind.Kind)}
-	if _, err := p.plan(t.Context()); err != nil {
+	p.Counts.Waiting.Store(1)
+	p.State = &backends.ClusterState{Cluster: clusterstate.New(memory.JobKind.Kind)}
+	if _, err := p.Plan(t.Context()); err != nil {
 		t.Error("the cluster is not known:", err)
 	}
 }
@@ -235,7 +236,7 @@ func TestPlannerRests(t *testing.T) {
 	f := crowdedFixture(t, dryRun)
 	p := f.r.gatherer.planner
 	passes := make(chan struct{})
-	p.wake = wakeFunc(func() { passes <- struct{}{} })
+	p.Waker = wakeFunc(func() { passes <- struct{}{} })
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- p.Start(ctx) }()
@@ -249,7 +250,7 @@ func TestPlannerRests(t *testing.T) {
 			default:
 			}
 		}
-		f.clock.Step(planPeriod)
+		f.clock.Step(5 * time.Second)
 		<-passes
 	}
 	cancel()
@@ -261,7 +262,7 @@ func TestPlannerRests(t *testing.T) {
 // plan makes one pass of the planner.
 func (f *fixture) plan() []types.NamespacedName {
 	f.t.Helper()
-	wake, err := f.r.gatherer.planner.plan(f.t.Context())
+	wake, err := f.r.gatherer.planner.Plan(f.t.Context())
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -314,16 +315,18 @@ func BenchmarkPlan(b *testing.B) {
 		}
 		list.Items = append(list.Items, *job)
 	}
-	p.client, p.counts = listed{list: list}, &meter.JobCounts{}
-	p.counts.Waiting.Store(contention.Considered)
+	p.Client, p.Counts = listed{list: list}, &meter.JobCounts{}
+	p.Counts.Waiting.Store(contention.Considered)
 	for b.Loop() {
-		if _, err := p.plan(b.Context()); err != nil {
+		if _, err := p.Plan(b.Context()); err != nil {
 			b.Fatal(err)
 		}
 	}
 	outcomes := map[v1alpha1.PreemptionOutcome]int{}
-	for _, st := range p.said {
-		outcomes[st.Outcome]++
+	for i := range list.Items {
+		if st := p.PlanFor(&list.Items[i]); st != nil {
+			outcomes[st.Outcome]++
+		}
 	}
 	planned, busy := outcomes[v1alpha1.PreemptionPlanned], outcomes[v1alpha1.PreemptionBusy]
 	if planned != 1 || busy != contention.Considered-1 {

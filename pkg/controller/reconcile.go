@@ -85,7 +85,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, nil // its watch event starts the next reconcile
 	}
 	r.metrics.BeginSeries(job)
-	if r.gatherer.planner.unknownClasses(job) {
+	if r.gatherer.planner.AwaitsClass(job) {
 		return reconcile.Result{RequeueAfter: conflictRequeue}, nil
 	}
 	s, err := r.gatherer.gather(ctx, job)

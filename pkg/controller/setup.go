@@ -25,6 +25,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/backends"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/meter"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/planner"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
@@ -60,9 +61,8 @@ type Options struct {
 	Agent func() render.Agent
 	// Lifecycle bounds how long gangs hold what they do not use; nil: observation.DefaultLifecycle.
 	Lifecycle *observation.Lifecycle
-	// Planning, where it is set, has the status of a gang that lacks room say who would make some. Nothing acts
-	// on it.
-	Planning *Planning
+	// Planning of preemptions, which the statuses of gangs that do not fit show; nil: none.
+	Planning *planner.Options
 	// Reports of rank 0; nil: nobody receives any.
 	Reports Reports
 	// Client for every read and write but uncached reads; default: the manager's. Tests count and fail its
@@ -205,7 +205,11 @@ func newReconciler(d dependencies, o Options) *Reconciler {
 		gatherer: &gatherer{
 			client: o.Client, live: live, clock: o.Clock, owned: owned, states: d.states,
 			counts: d.counts, availability: d.availability, clusterObjects: d.clusterObjects,
-			planner: newPlanner(d, o, owned, reporter),
+			planner: planner.New(o.Planning, planner.Dependencies{
+				Client: o.Client, Live: d.uncached, Clock: o.Clock, State: d.clusterState, Owned: owned,
+				Counts: d.counts, Backends: o.Backends, GPUs: o.GPUs, Reports: o.Reports, Waker: d.woken,
+				CountOverruled: d.metrics.CountOverruled, ReportPanic: reporter.report,
+			}),
 			explainer: &explainer{
 				state: d.clusterState, states: d.states, live: live, autoscaler: d.autoscaler,
 				nameOthers: o.NameOtherNamespaces, since: o.Clock.Now(),

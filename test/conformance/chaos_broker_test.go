@@ -16,12 +16,12 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
-	"mlplatform.example.com/trainingjob-operator/pkg/controller"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/planner"
 )
 
 // chaosPlanning is the operator's configuration in a chaos run with the broker. MaxDelay leaves time for a
 // heartbeat and a save; victims that finish within it end by themselves.
-var chaosPlanning = &controller.Planning{
+var chaosPlanning = &planner.Options{
 	LossCap: time.Hour, UnknownStart: time.Second, MaxPlans: 8, MaxDelay: 20 * time.Second, MaxRounds: 3,
 	MeanRun: time.Second, Broker: true,
 }

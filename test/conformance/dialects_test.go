@@ -15,7 +15,7 @@ import (
 	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/pkg/controller"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/planner"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
@@ -56,8 +56,8 @@ type dialect struct {
 	pass time.Duration
 	// timeout of one step; 0 means stepTimeout.
 	timeout time.Duration
-	// planning is the operator's configuration of preemption; nil: it does not preempt.
-	planning *controller.Planning
+	// planning is the preemption configuration of the operator; nil: it does not preempt.
+	planning *planner.Options
 }
 
 // as the scenario is played.

@@ -21,6 +21,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/pkg/config"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/planner"
 	"mlplatform.example.com/trainingjob-operator/pkg/reportserver"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
@@ -38,7 +39,7 @@ type operator struct {
 	backends  []scheduler.Backend
 	fallback  string
 	remark    func(string, ...any)
-	planning  *controller.Planning
+	planning  *planner.Options
 	// proxy stands in front of the report server; certificates is the folder of both.
 	proxy        *reportProxy
 	certificates string

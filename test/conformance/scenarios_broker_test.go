@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/pkg/controller"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/planner"
 	"mlplatform.example.com/trainingjob-operator/test/fakescheduler"
 )
 
@@ -25,7 +25,7 @@ const (
 
 // brokering is the operator's configuration in these scenarios. A gang that has just started is no longer
 // protected, once it has saved.
-var brokering = &controller.Planning{
+var brokering = &planner.Options{
 	LossCap: time.Hour, UnknownStart: time.Second, MaxPlans: 8, MaxDelay: 40 * time.Second, MaxRounds: 3,
 	MeanRun: time.Second, Broker: true,
 }

@@ -23,7 +23,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
-	"mlplatform.example.com/trainingjob-operator/pkg/controller"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/planner"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
@@ -52,7 +52,7 @@ type Options struct {
 	// GPUTolerations are the operator's gpuTolerations.
 	GPUTolerations []corev1.Toleration
 	// Planning is the operator's preemption with mode DryRun. Default: it is off.
-	Planning *controller.Planning
+	Planning *planner.Options
 }
 
 // Cluster is a local cluster with one operator.

@@ -20,7 +20,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
-	"mlplatform.example.com/trainingjob-operator/pkg/controller"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/planner"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 	"mlplatform.example.com/trainingjob-operator/scheduler/volcano"
 	"mlplatform.example.com/trainingjob-operator/test/harness"
@@ -33,7 +33,7 @@ func TestPreemptionDryRun(t *testing.T) {
 	o.Schedulers = []string{localcluster.SchedulerVolcano}
 	o.Backends = []scheduler.Backend{volcano.New(volcano.DefaultOptions())}
 	o.AgentImage = "registry.example.com/agent:1"
-	o.Planning = &controller.Planning{
+	o.Planning = &planner.Options{
 		MinRun: 10 * time.Minute, LossCap: time.Hour, UnknownStart: 2 * time.Minute, MaxPlans: 8,
 	}
 	w, err := harness.Start(context.Background(), o)

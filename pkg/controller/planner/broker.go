@@ -1,4 +1,4 @@
-package controller
+package planner
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/contention"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/preemption"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
@@ -40,7 +41,7 @@ type brokers struct {
 
 // broker makes a pass of a planner whose plans are carried out: what statuses hold is carried on. It returns
 // the jobs that have something to do at once.
-func (p *planner) broker(cluster contention.Cluster) []types.NamespacedName {
+func (p *Planner) broker(cluster contention.Cluster) []types.NamespacedName {
 	orders := contention.Broker(p.policy, cluster)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -54,7 +55,7 @@ func (p *planner) broker(cluster contention.Cluster) []types.NamespacedName {
 			if at := said.BlockedTime; at != nil {
 				blocked[ref] = at.Time
 			}
-			wake[name] = isNewsOf(j.Status.Scheduling.Preemption, said)
+			wake[name] = planChanged(j.Status.Scheduling.Preemption, said)
 		}
 		_, goes := orders.GiveWay[ref]
 		_, saves := orders.SaveAhead[ref]
@@ -62,7 +63,7 @@ func (p *planner) broker(cluster contention.Cluster) []types.NamespacedName {
 			wake[name] = true
 		}
 		if orders.Overruled[ref] && !p.brokers.orders.Overruled[ref] {
-			p.overruled()
+			p.CountOverruled()
 		}
 	}
 	if over(p.brokers.orders.Reserved, orders.Reserved) {
@@ -71,7 +72,7 @@ func (p *planner) broker(cluster contention.Cluster) []types.NamespacedName {
 		}
 		p.brokers.held = nil
 	}
-	p.said, p.brokers.orders, p.brokers.passed, p.brokers.blocked = orders.Statuses, orders, true, blocked
+	p.statuses, p.brokers.orders, p.brokers.passed, p.brokers.blocked = orders.Statuses, orders, true, blocked
 	var names []types.NamespacedName
 	for name, now := range wake {
 		if now {
@@ -83,26 +84,26 @@ func (p *planner) broker(cluster contention.Cluster) []types.NamespacedName {
 
 // joinContest describes a gang's part in the contest for quotas, where its scheduler decides by these: of one
 // that holds some, or waits behind a gate.
-func (p *planner) joinContest(c *contention.Job) {
+func (p *Planner) joinContest(c *contention.Job) {
 	quotas := scheduler.Of(c.Backend).QuotaSystem
 	if quotas == nil || !p.brokering ||
 		!contention.HoldsNodes(c.TrainingJob) && !contention.AwaitsBroker(c.TrainingJob) {
 		return
 	}
-	objects := memory.ObjectsOf(c.Backend, p.owned.Objects(c.UID))
-	contest, known := quotas.Contest(objects, c.Requests, p.state.State())
+	objects := memory.ObjectsOf(c.Backend, p.Owned.Objects(c.UID))
+	contest, known := quotas.Contest(objects, c.Requests, p.State.State())
 	if known {
 		c.Contest, c.Value = &contest, contest.Value
 	}
 }
 
-// isNewsOf reports whether a job has something to write at once: of a plan, whatever differs.
-func isNewsOf(written, said *v1alpha1.PreemptionStatus) bool {
+// planChanged reports whether a job has something to write at once: of a plan, whatever differs.
+func planChanged(written, said *v1alpha1.PreemptionStatus) bool {
 	if written == nil {
 		return true
 	}
 	return written.Phase != said.Phase || written.Round != said.Round ||
-		written.VictimCount != said.VictimCount || isNews(written, said)
+		written.VictimCount != said.VictimCount || outcomeChanged(written, said)
 }
 
 // over reports whether some room is no longer reserved that was.
@@ -120,7 +121,7 @@ func over(before, now []contention.Reservation) bool {
 }
 
 // blockedSince is since when a gang has lacked room: by its status, else by the last pass, else since now.
-func (p *planner) blockedSince(job *v1alpha1.TrainingJob, now time.Time) time.Time {
+func (p *Planner) blockedSince(job *v1alpha1.TrainingJob, now time.Time) time.Time {
 	if !p.brokering || !contention.AwaitsBroker(job) {
 		return time.Time{}
 	}
@@ -135,22 +136,21 @@ func (p *planner) blockedSince(job *v1alpha1.TrainingJob, now time.Time) time.Ti
 	return now
 }
 
-// gatherBroker adds to a snapshot what others' plans ask of the gang, and the class under which its ranks
-// wait. What is not known yet, in a process that has just begun, holds the gang back for a moment; it then
-// returns when to ask again.
-func (g *gatherer) gatherBroker(ctx context.Context, s *memory.Observed) (again time.Time, err error) {
-	p := g.planner
+// Advise sets in a snapshot what the plans of other jobs require of the gang, and the class under which its
+// ranks wait. A new process does not know everything yet: it holds the gang back for a moment, and Advise
+// returns when to call it again.
+func (p *Planner) Advise(ctx context.Context, s *trainingjob.Snapshot) (again time.Time, err error) {
 	if p == nil || !p.brokering {
-		s.Spare = new(bool) // whoever was spared by a process that brokered is so no longer
+		s.Spare = new(bool) // a gang that a former process exempted is not exempt any more
 		return time.Time{}, nil
 	}
 	s.Brokers = true
 	if class := s.Job.Spec.RunPolicy.SchedulingPolicy.PriorityClass; class != "" {
-		said, problem := contention.ClassOf(class, p.state.Class, p.defaults)
+		said, problem := contention.ClassOf(class, p.State.Class, p.defaults)
 		s.WaitingClass, s.WaitingClassProblem = said.WaitingClass, problem
 	}
 	s.SaveAhead, s.Spare = p.aheadOf(s.Job), p.sparesOf(s.Job)
-	if s.GiveWay, err = g.orderTo(ctx, s.Job); err != nil {
+	if s.GiveWay, err = p.orderTo(ctx, s.Job); err != nil {
 		return time.Time{}, err
 	}
 	if s.Job.Status.Phase != v1alpha1.PhaseQueued || len(s.Pods) > 0 {
@@ -169,8 +169,8 @@ func (g *gatherer) gatherBroker(ctx context.Context, s *memory.Observed) (again 
 // presumed is when a gang is taken to have reported that has not yet since this process leads, though its
 // attempt did before: as the process began. Otherwise whoever is planned for in these moments would have
 // gangs ended that were never asked.
-func (p *planner) presumed(job *v1alpha1.TrainingJob) time.Time {
-	if pr := job.Status.Progress; !p.brokering || p.reports == nil || pr == nil ||
+func (p *Planner) presumed(job *v1alpha1.TrainingJob) time.Time {
+	if pr := job.Status.Progress; !p.brokering || p.Reports == nil || pr == nil ||
 		pr.Attempt != job.Status.Attempt {
 		return time.Time{}
 	}
@@ -179,10 +179,10 @@ func (p *planner) presumed(job *v1alpha1.TrainingJob) time.Time {
 	return p.starts()
 }
 
-// unknownClasses reports whether a job's class must be known for what is decided now, and is not yet.
-func (p *planner) unknownClasses(job *v1alpha1.TrainingJob) bool {
+// AwaitsClass reports whether a job's class must be known for what is decided now, and is not yet.
+func (p *Planner) AwaitsClass(job *v1alpha1.TrainingJob) bool {
 	if p == nil || !p.brokering || job.Spec.RunPolicy.SchedulingPolicy.PriorityClass == "" ||
-		p.state.ClassesListed() {
+		p.State.ClassesListed() {
 		return false
 	}
 	switch job.Status.Phase {
@@ -191,23 +191,23 @@ func (p *planner) unknownClasses(job *v1alpha1.TrainingJob) bool {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.clock.Now().Before(p.starts().Add(startPatience))
+	return p.Clock.Now().Before(p.starts().Add(startPatience))
 }
 
 // starts is when the process was first asked. The caller holds the lock.
-func (p *planner) starts() time.Time {
+func (p *Planner) starts() time.Time {
 	if p.brokers.began.IsZero() {
-		p.brokers.began = p.clock.Now()
+		p.brokers.began = p.Clock.Now()
 	}
 	return p.brokers.began
 }
 
 // ready reports whether it is known whose room is reserved, or that has been waited for long enough; else
 // when to ask again.
-func (p *planner) ready() (bool, time.Time) {
+func (p *Planner) ready() (bool, time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := p.clock.Now()
+	now := p.Clock.Now()
 	if p.brokers.passed || !now.Before(p.starts().Add(startPatience)) {
 		return true, time.Time{}
 	}
@@ -215,14 +215,14 @@ func (p *planner) ready() (bool, time.Time) {
 }
 
 // reserves reports whether a gang that has no pods must not begin.
-func (p *planner) reserves(j *contention.Job) bool {
+func (p *Planner) reserves(j *contention.Job) bool {
 	p.mu.Lock()
 	reserved := p.brokers.orders.Reserved
 	p.mu.Unlock()
 	if len(reserved) == 0 {
 		return false
 	}
-	state := p.state.State()
+	state := p.State.State()
 	for i := range reserved {
 		if reserved[i].Holds(j, state) {
 			p.mu.Lock()
@@ -238,7 +238,7 @@ func (p *planner) reserves(j *contention.Job) bool {
 }
 
 // aheadOf returns for whom a gang is to save ahead, if it is; nil: for nobody.
-func (p *planner) aheadOf(job *v1alpha1.TrainingJob) *observation.SaveAhead {
+func (p *Planner) aheadOf(job *v1alpha1.TrainingJob) *observation.SaveAhead {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	waiting, ordered := p.brokers.orders.SaveAhead[preemption.Ref{UID: job.UID, Attempt: job.Status.Attempt}]
@@ -252,7 +252,7 @@ func (p *planner) aheadOf(job *v1alpha1.TrainingJob) *observation.SaveAhead {
 }
 
 // sparesOf says whether a gang is to be spared; nil before the first pass.
-func (p *planner) sparesOf(job *v1alpha1.TrainingJob) *bool {
+func (p *Planner) sparesOf(job *v1alpha1.TrainingJob) *bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.brokers.passed {
@@ -264,21 +264,21 @@ func (p *planner) sparesOf(job *v1alpha1.TrainingJob) *bool {
 
 // orderTo give way, if there is one for a job. It asks the API server whether the plan still stands: nobody
 // is asked for a gang that waits no longer.
-func (g *gatherer) orderTo(ctx context.Context, job *v1alpha1.TrainingJob) (*observation.GiveWay, error) {
+func (p *Planner) orderTo(ctx context.Context, job *v1alpha1.TrainingJob) (*observation.GiveWay, error) {
 	switch job.Status.Phase {
 	case v1alpha1.PhaseStarting, v1alpha1.PhaseRunning:
 	default:
 		return nil, nil
 	}
 	victim := preemption.Ref{UID: job.UID, Attempt: job.Status.Attempt}
-	g.planner.mu.Lock()
-	order, ordered := g.planner.brokers.orders.GiveWay[victim]
-	g.planner.mu.Unlock()
+	p.mu.Lock()
+	order, ordered := p.brokers.orders.GiveWay[victim]
+	p.mu.Unlock()
 	if !ordered {
 		return nil, nil
 	}
 	waiting := &v1alpha1.TrainingJob{}
-	if err := g.live.Get(ctx, order.For, waiting); apierrors.IsNotFound(err) {
+	if err := p.Live.Get(ctx, order.For, waiting); apierrors.IsNotFound(err) {
 		return nil, nil
 	} else if err != nil {
 		return nil, err
@@ -296,11 +296,11 @@ func (g *gatherer) orderTo(ctx context.Context, job *v1alpha1.TrainingJob) (*obs
 }
 
 // classOf a job, as the planner takes it.
-func (p *planner) classOf(job *v1alpha1.TrainingJob) contention.Class {
+func (p *Planner) classOf(job *v1alpha1.TrainingJob) contention.Class {
 	name := job.Spec.RunPolicy.SchedulingPolicy.PriorityClass
 	if !p.brokering || name == "" {
 		return p.defaults
 	}
-	class, _ := contention.ClassOf(name, p.state.Class, p.defaults)
+	class, _ := contention.ClassOf(name, p.State.Class, p.defaults)
 	return class
 }

@@ -1,4 +1,4 @@
-package controller
+package planner
 
 import (
 	"cmp"
@@ -34,8 +34,8 @@ const (
 	planShare = 20
 )
 
-// Planning is what the admins have set of the planner.
-type Planning struct {
+// Options is what the admins have set of the planner.
+type Options struct {
 	// MinRun is how long a gang runs before it is named, if others can be.
 	MinRun time.Duration
 	// LossCap bounds the unsaved training that counts for a gang.
@@ -65,7 +65,7 @@ const (
 	defaultMeanRun = time.Hour
 )
 
-func (o Planning) policy() preemption.Policy {
+func (o Options) policy() preemption.Policy {
 	p := preemption.Policy{
 		MinRun: o.MinRun, LossCap: o.LossCap, UnknownStart: o.UnknownStart, MaxPlans: o.MaxPlans,
 		Heartbeat: decision.Heartbeat, Patience: planPatience, MeanRun: cmp.Or(o.MeanRun, defaultMeanRun),
@@ -76,39 +76,46 @@ func (o Planning) policy() preemption.Policy {
 	return p
 }
 
-// planner finds out, beside the reconciles, whom the gangs that lack room would have make some, and keeps it
+// Planner finds out, beside the reconciles, whom the gangs that lack room would have make some, and keeps it
 // for their reconciles, as well as what those have to do about plans that are written down. It writes
 // nothing. It is a manager.Runnable of the leader; one goroutine plans.
-type planner struct {
+type Planner struct {
+	Dependencies
 	policy preemption.Policy
-	// brokering: what is planned is carried out. defaults hold where a priority class does not say.
+	// brokering: the operator carries out the plans. defaults hold where a priority class sets nothing.
 	brokering bool
 	defaults  contention.Class
-	gpus      []string
 
-	client   client.Reader
-	clock    clock.WithTicker
-	state    *backends.ClusterState
-	owned    *memory.OwnedCache
-	counts   *meter.JobCounts
-	backends []scheduler.Backend
-	// reports is nil where nobody receives any.
-	reports reportTimes
-	wake    memory.Waker
-	// overruled counts a plan for which a scheduler ends others.
-	overruled func()
-	panics    *panicReporter
-
-	// requests of the ranks of jobs: rendering each of a thousand anew in every pass would be most of its work.
+	// requests of the ranks of jobs: to render those of a thousand jobs in every pass would be most of its work.
 	requests map[types.UID]rankRequests
 
-	mu      sync.Mutex
-	said    map[preemption.Ref]*v1alpha1.PreemptionStatus
-	brokers brokers
+	mu       sync.Mutex
+	statuses map[preemption.Ref]*v1alpha1.PreemptionStatus
+	brokers  brokers
 }
 
-// reportTimes are what the planner must know of reports (see Reports).
-type reportTimes interface {
+// Dependencies are what a planner reads and calls.
+type Dependencies struct {
+	// Client reads the jobs from the cache, Live from the API server.
+	Client, Live client.Reader
+	Clock        clock.WithTicker
+	State        *backends.ClusterState
+	Owned        *memory.OwnedCache
+	Counts       *meter.JobCounts
+	Backends     []scheduler.Backend
+	// GPUs are the names and patterns of resources that count as GPUs; none: the default ones.
+	GPUs []string
+	// Reports is nil where no server receives reports.
+	Reports ReportTimes
+	Waker   memory.Waker
+	// CountOverruled counts a plan whose victims are not those that a scheduler ends.
+	CountOverruled func()
+	// ReportPanic reports a panic in an activity; the job is nil where the panic concerns no single job.
+	ReportPanic func(ctx context.Context, job *v1alpha1.TrainingJob, activity string, caught *panics.Panic)
+}
+
+// ReportTimes are what the planner must know of reports (see Reports).
+type ReportTimes interface {
 	Reported(job types.UID) (attempt int32, at time.Time, known bool)
 }
 
@@ -118,92 +125,85 @@ type rankRequests struct {
 	byRole     map[string]scheduler.Amounts
 }
 
-// newPlanner returns a planner; nil: the options ask for none.
-func newPlanner(d dependencies, o Options, owned *memory.OwnedCache, reporter *panicReporter) *planner {
-	if o.Planning == nil {
+// New returns a planner; nil without options.
+func New(o *Options, d Dependencies) *Planner {
+	if o == nil {
 		return nil
 	}
-	p := &planner{
-		policy: o.Planning.policy(), client: o.Client, clock: o.Clock, state: d.clusterState, owned: owned,
-		counts: d.counts, backends: o.Backends, wake: d.woken,
-		overruled: d.metrics.CountOverruled,
-		brokering: o.Planning.Broker, defaults: contention.Class{MaxDelay: o.Planning.MaxDelay}, gpus: o.GPUs,
-		panics: reporter,
+	return &Planner{
+		Dependencies: d, policy: o.policy(), brokering: o.Broker,
+		defaults: contention.Class{MaxDelay: o.MaxDelay},
 	}
-	if o.Reports != nil {
-		p.reports = o.Reports
-	}
-	return p
 }
 
 // Start implements manager.Runnable.
-func (p *planner) Start(ctx context.Context) error {
+func (p *Planner) Start(ctx context.Context) error {
 	rest := p.period()
 	for {
-		timer := p.clock.NewTimer(rest)
+		timer := p.Clock.NewTimer(rest)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
 			return nil
 		case <-timer.C():
 		}
-		began := p.clock.Now()
-		p.pass(ctx)
-		rest = max(p.period(), planShare*p.clock.Since(began))
+		began := p.Clock.Now()
+		p.Pass(ctx)
+		rest = max(p.period(), planShare*p.Clock.Since(began))
 	}
 }
 
-// pass makes one pass and wakes the jobs that have something to do. Neither an error nor a panic stops the
+// Pass makes one pass and wakes the jobs that have something to do. Neither an error nor a panic stops the
 // next pass.
-func (p *planner) pass(ctx context.Context) {
+func (p *Planner) Pass(ctx context.Context) {
 	if caught := panics.Catch(func() {
-		wake, err := p.plan(ctx)
+		wake, err := p.Plan(ctx)
 		if err != nil && ctx.Err() == nil {
 			log.FromContext(ctx).Error(err, "Planning preemptions")
 		}
-		p.wake.Wake(ctx, wake, turn.Usual)
+		p.Waker.Wake(ctx, wake, turn.Usual)
 	}); caught != nil {
-		p.panics.report(ctx, nil, meter.ActivityPlan, caught)
+		p.ReportPanic(ctx, nil, meter.ActivityPlan, caught)
 	}
 }
 
 // recovered reports the panic of a step of a pass that concerns one job.
-func (p *planner) recovered(ctx context.Context) func(*v1alpha1.TrainingJob, *panics.Panic) {
+func (p *Planner) recovered(ctx context.Context) func(*v1alpha1.TrainingJob, *panics.Panic) {
 	return func(job *v1alpha1.TrainingJob, caught *panics.Panic) {
-		p.panics.report(ctx, job, meter.ActivityPlan, caught)
+		p.ReportPanic(ctx, job, meter.ActivityPlan, caught)
 	}
 }
 
 // period is the shortest time between two passes.
-func (p *planner) period() time.Duration {
+func (p *Planner) period() time.Duration {
 	if p.brokering {
 		return brokerPeriod
 	}
 	return planPeriod
 }
 
-// plan makes one pass. It returns the jobs that have something to write at once.
-func (p *planner) plan(ctx context.Context) ([]types.NamespacedName, error) {
-	if p.counts.Waiting.Load() == 0 {
+// Plan makes one pass. It returns the jobs that have something to write at once.
+func (p *Planner) Plan(ctx context.Context) ([]types.NamespacedName, error) {
+	if p.Counts.Waiting.Load() == 0 {
 		p.keep(nil)
 		if p.brokering {
 			return p.broker(contention.Cluster{}), nil
 		}
 		return nil, nil
 	}
-	state := p.state.State()
-	if !state.Complete || p.brokering && !p.state.ClassesListed() {
+	state := p.State.State()
+	if !state.Complete || p.brokering && !p.State.ClassesListed() {
 		return nil, nil
 	}
 	list := &v1alpha1.TrainingJobList{}
-	if err := p.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil { // nothing here changes them
+	if err := p.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil { // nothing here changes them
 		return nil, fmt.Errorf("listing the jobs: %w", err)
 	}
 	// In whole seconds a gang loses what its GPUs lose together, divided by their number.
-	now := p.clock.Now().Truncate(memory.StatusPrecision)
+	now := p.Clock.Now().Truncate(memory.StatusPrecision)
 	jobs := p.contenders(ctx, list, now)
 	cluster := contention.Cluster{
-		Now: now, State: state, Jobs: jobs, GPUs: p.gpus, Recovered: p.recovered(ctx),
+		Now: now, State: state, Jobs: jobs, GPUs: p.GPUs, Recovered: p.recovered(ctx),
 	}
 	if p.brokering {
 		return p.broker(cluster), nil
@@ -212,43 +212,43 @@ func (p *planner) plan(ctx context.Context) ([]types.NamespacedName, error) {
 	var wake []types.NamespacedName
 	for _, j := range jobs {
 		ref := preemption.Ref{UID: j.UID, Attempt: j.Status.Attempt}
-		if said := p.choice(j.TrainingJob); said != nil && isNews(before[ref], said) {
+		if said := p.PlanFor(j.TrainingJob); said != nil && outcomeChanged(before[ref], said) {
 			wake = append(wake, client.ObjectKeyFromObject(j.TrainingJob))
 		}
 	}
 	return wake, nil
 }
 
-// isNews reports whether something is written at once (see status.refreshPreemption); else a job's next look
-// at why it waits is early enough.
-func isNews(before, now *v1alpha1.PreemptionStatus) bool {
+// outcomeChanged reports whether the status is written at once (see status.refreshPreemption). Other changes
+// wait for the next reconcile of the job.
+func outcomeChanged(before, now *v1alpha1.PreemptionStatus) bool {
 	planned := v1alpha1.PreemptionPlanned
 	return before == nil || (before.Outcome == planned) != (now.Outcome == planned)
 }
 
 // keep what was said, and return what was before.
-func (p *planner) keep(
+func (p *Planner) keep(
 	said map[preemption.Ref]*v1alpha1.PreemptionStatus,
 ) map[preemption.Ref]*v1alpha1.PreemptionStatus {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	before := p.said
-	p.said = said
+	before := p.statuses
+	p.statuses = said
 	return before
 }
 
-// choice for a job as the last pass made it; nil: none, or nobody plans.
-func (p *planner) choice(job *v1alpha1.TrainingJob) *v1alpha1.PreemptionStatus {
+// PlanFor returns the plan for a job as the last pass made it; nil: there is none, or p is nil.
+func (p *Planner) PlanFor(job *v1alpha1.TrainingJob) *v1alpha1.PreemptionStatus {
 	if p == nil {
 		return nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.said[preemption.Ref{UID: job.UID, Attempt: job.Status.Attempt}]
+	return p.statuses[preemption.Ref{UID: job.UID, Attempt: job.Status.Attempt}]
 }
 
 // contenders are the jobs that lack room or hold nodes. A job whose description panics is left out.
-func (p *planner) contenders(
+func (p *Planner) contenders(
 	ctx context.Context, list *v1alpha1.TrainingJobList, now time.Time,
 ) []contention.Job {
 	var jobs []contention.Job
@@ -266,34 +266,34 @@ func (p *planner) contenders(
 			requests[job.UID] = p.requestsOf(job)
 			jobs = append(jobs, p.contender(job, requests[job.UID].byRole, now))
 		}); caught != nil {
-			p.panics.report(ctx, job, meter.ActivityPlan, caught)
+			p.ReportPanic(ctx, job, meter.ActivityPlan, caught)
 		}
 	}
 	p.requests = requests
 	return jobs
 }
 
-func (p *planner) contender(
+func (p *Planner) contender(
 	job *v1alpha1.TrainingJob, requests map[string]scheduler.Amounts, now time.Time,
 ) contention.Job {
 	c := contention.Job{
 		TrainingJob: job, Requests: requests, Pods: p.podsOf(job.UID),
-		Value: p.state.Waiter(client.ObjectKeyFromObject(job), backends.JobOf(job)).Priority,
+		Value: p.State.Waiter(client.ObjectKeyFromObject(job), backends.JobOf(job)).Priority,
 		Class: p.classOf(job), Blocked: p.blockedSince(job, now),
 	}
 	if p.brokering {
-		c.Proposed = p.choice(job)
+		c.Proposed = p.PlanFor(job)
 	}
 	if s := job.Status.Scheduling; s != nil {
-		for _, b := range p.backends {
+		for _, b := range p.Backends {
 			if b.Name() == string(s.Scheduler) {
 				c.Backend = b
 			}
 		}
 	}
 	p.joinContest(&c)
-	if p.reports != nil {
-		if attempt, at, known := p.reports.Reported(job.UID); known && attempt == job.Status.Attempt {
+	if p.Reports != nil {
+		if attempt, at, known := p.Reports.Reported(job.UID); known && attempt == job.Status.Attempt {
 			c.Reported = at
 		}
 	}
@@ -303,16 +303,16 @@ func (p *planner) contender(
 	return c
 }
 
-func (p *planner) requestsOf(job *v1alpha1.TrainingJob) rankRequests {
+func (p *Planner) requestsOf(job *v1alpha1.TrainingJob) rankRequests {
 	if known, ok := p.requests[job.UID]; ok && known.generation == job.Generation {
 		return known
 	}
 	return rankRequests{job.Generation, contention.RequestsOf(job)}
 }
 
-func (p *planner) podsOf(job types.UID) []*corev1.Pod {
+func (p *Planner) podsOf(job types.UID) []*corev1.Pod {
 	var pods []*corev1.Pod
-	for _, o := range p.owned.Objects(job) {
+	for _, o := range p.Owned.Objects(job) {
 		if pod, ok := o.Pod(); ok && !render.IsResolver(pod) {
 			pods = append(pods, pod)
 		}
