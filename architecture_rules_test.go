@@ -25,6 +25,7 @@ const (
 	meter       = controller + "/meter"
 	backends    = controller + "/backends"
 	planner     = controller + "/planner"
+	write       = controller + "/write"
 	board       = "pkg/server/board"
 	fragment    = board + "/fragment"
 	palette     = board + "/palette"
@@ -201,7 +202,7 @@ var rules = map[string]rule{
 		reason: "the shell knows no dialect",
 		ours: []string{
 			api, seam, "pkg/clusterstate", "pkg/metric", core, spec, render, observation, decision, contention,
-			"pkg/panics", "pkg/preemption", "pkg/turn", memory, meter, backends, planner,
+			"pkg/panics", "pkg/preemption", "pkg/turn", memory, meter, backends, planner, write,
 		},
 	},
 	memory: {
@@ -220,6 +221,12 @@ var rules = map[string]rule{
 		ours: []string{
 			api, seam, render, observation, decision, core, contention, "pkg/panics", "pkg/preemption", "pkg/turn",
 			memory, meter, backends,
+		},
+	},
+	write: {
+		reason: "writes what a plan says; decides nothing",
+		ours: []string{
+			api, seam, core, spec, render, observation, decision, "pkg/panics", memory, meter,
 		},
 	},
 	controller + "/internal/jobtest": {reason: "a job for the controller's tests", ours: []string{api}},

@@ -7,7 +7,7 @@
 //	planner: who makes room, or would, every few seconds (off by default)
 //	                 v
 //	gatherer -> Snapshot -> trainingjob.Decide -> Plan -> writer: group, network, deletes, creates
-//	                                                   -> statusWriter: status, once; events, metrics
+//	                                                   -> write.Statuses: status, once; events, metrics
 //
 // Nothing here knows what a phase means: the shell gathers, carries out the plan and remembers rejections.
 //

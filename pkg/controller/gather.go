@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -199,4 +200,32 @@ func gatherVerdict(s *memory.Observed, clusterObjects scheduler.Objects) {
 	}
 	objs := slices.Concat(s.GroupObjects(), s.Adoption.Objects(), clusterObjects)
 	s.Verdict = s.Backend.Read(*s.Gang.Gang, objs)
+}
+
+// namedAttempt is the attempt of the slices that exist: where they are of several, one that is not the
+// current one. What another has labelled counts as such.
+func namedAttempt(s *memory.Observed) int32 {
+	var named int32
+	for _, o := range s.Slices {
+		if o.Object.GetDeletionTimestamp() != nil {
+			continue
+		}
+		n, err := strconv.ParseInt(o.Object.GetLabels()[v1alpha1.LabelAttempt], 10, 32)
+		if err != nil {
+			n = -1
+		}
+		if named = int32(n); named != s.Job.Status.Attempt {
+			break
+		}
+	}
+	return named
+}
+
+// wokenOf reads how often the scheduler was woken for the gang.
+func wokenOf(s *memory.Observed) observation.Woken {
+	objects := s.GroupObjects()
+	for _, pod := range s.Pods {
+		objects = append(objects, pod)
+	}
+	return observation.WokenOf(objects)
 }

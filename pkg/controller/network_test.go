@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -181,8 +182,13 @@ func TestNamesThatSomebodyChangesAreRestored(t *testing.T) {
 			if err := f.store.Get(t.Context(), key, &have); err != nil {
 				t.Fatal(err)
 			}
-			if !namedSo([]memory.OwnedObject{memory.NewOwnedObject(memory.SliceKind, &have)}, []*slice{want}) {
-				t.Errorf("got %+v, want %+v", have, want)
+			for part, pair := range map[string][2]any{
+				"endpoints": {want.Endpoints, have.Endpoints}, "ports": {want.Ports, have.Ports},
+				"labels": {want.Labels, have.Labels},
+			} {
+				if diff := cmp.Diff(pair[0], pair[1]); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", part, diff)
+				}
 			}
 		})
 	}

@@ -7,12 +7,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/meter"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/write"
 	"mlplatform.example.com/trainingjob-operator/pkg/panics"
 )
 
@@ -43,8 +43,7 @@ func (r *panicReporter) report(
 	}
 	message := "The operator cannot " + activity + " this job because of a bug; other jobs are not affected. " +
 		"Report the bug with the stack trace in the operator's log. " + caught.Error()
-	r.recorder.Eventf(job, nil, corev1.EventTypeWarning, eventPanicked, activity, "%s",
-		truncate(message, maxNote))
+	r.recorder.Eventf(job, nil, corev1.EventTypeWarning, eventPanicked, activity, "%s", write.Note(message))
 }
 
 // reportPanic reports the panic that a reconcile's error holds, if it holds one.
@@ -58,16 +57,4 @@ func (r *Reconciler) reportPanic(ctx context.Context, name types.NamespacedName,
 		job = nil
 	}
 	r.panics.report(ctx, job, meter.ActivityReconcile, caught)
-}
-
-// each runs n steps beside each other, as many as w.parallel at once, and returns their errors by index. A
-// panic is the error of its step: in a goroutine of its own it would end the process.
-func (w *writer) each(ctx context.Context, n int, step func(i int) error) []error {
-	errs := make([]error, n)
-	workqueue.ParallelizeUntil(ctx, w.parallel, n, func(i int) {
-		if caught := panics.Catch(func() { errs[i] = step(i) }); caught != nil {
-			errs[i] = caught
-		}
-	})
-	return errs
 }

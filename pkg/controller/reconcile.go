@@ -17,6 +17,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/backends"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/meter"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/write"
 	"mlplatform.example.com/trainingjob-operator/pkg/panics"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
 	"mlplatform.example.com/trainingjob-operator/pkg/turn"
@@ -41,8 +42,8 @@ type Reconciler struct {
 	// reports is nil where nobody receives any.
 	reports  Reports
 	gatherer *gatherer
-	writer   *writer
-	status   *statusWriter
+	writer   *write.Objects
+	status   *write.Statuses
 	metrics  *meter.Metrics
 	panics   *panicReporter
 }
@@ -76,7 +77,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 	if !job.DeletionTimestamp.IsZero() {
 		backends := r.availability.Backends
 		return r.settleGone(errors.Join(
-			r.writer.endTerminating(ctx, backends, job), r.releaseGone(ctx, req.NamespacedName, "")))
+			r.writer.EndRanks(ctx, backends, job), r.releaseGone(ctx, req.NamespacedName, "")))
 	}
 	if err := r.releaseGone(ctx, req.NamespacedName, job.UID); err != nil {
 		return r.settleGone(err)
@@ -97,19 +98,19 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 	if logger := log.FromContext(ctx).V(1); len(plan.Notes) > 0 {
 		logger.Info("Decided", "phase", plan.Status.Phase, "notes", plan.Notes)
 	}
-	if needsKey(job, plan) {
-		return r.settle(s, plan, r.makeKey(ctx, job))
+	if write.NeedsKey(job, plan) {
+		return r.settle(s, plan, r.writer.MakeKey(ctx, job, r.status))
 	}
 	var applied error
 	if !plan.Transition {
-		applied = r.writer.apply(ctx, s, plan)
+		applied = r.writer.Apply(ctx, s, plan)
 	}
 	var rejected *memory.Rejection
 	if errors.Is(applied, memory.ErrStale) || errors.As(applied, &rejected) || plan.DeleteJob {
 		// A rejection is why the job waits, and the plan did not know of it: the next reconcile does.
 		return r.settle(s, plan, applied)
 	}
-	written := r.status.write(ctx, job, plan)
+	written := r.status.Write(ctx, job, plan)
 	return r.settle(s, plan, errors.Join(applied, written))
 }
 
@@ -126,7 +127,7 @@ func (r *Reconciler) forget(name types.NamespacedName) {
 }
 
 func (r *Reconciler) releaseGone(ctx context.Context, name types.NamespacedName, keep types.UID) error {
-	return r.writer.releaseGone(ctx, r.availability.Backends, name, keep)
+	return r.writer.ReleaseDeleted(ctx, r.availability.Backends, name, keep)
 }
 
 // settle says what happens next: an error is retried with backoff, a conflict or a rejection silently and

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,6 +25,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/meter"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/planner"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/write"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
@@ -217,13 +217,13 @@ func newReconciler(d dependencies, o Options) *Reconciler {
 			agent: o.Agent, reports: o.Reports, lifecycle: o.lifecycle(), gpus: o.GPUs,
 			gpuTolerations: o.GPUTolerations, mlflowTrackingURI: o.MLflowTrackingURI,
 		},
-		writer: &writer{
-			client: o.Client, live: live, clock: o.Clock, owned: owned, states: d.states,
-			metrics: d.metrics, parallel: o.Parallel, jitter: d.jitter,
-			wakes: flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(wakesPerSecond, wakeBurst, o.Clock),
+		writer: &write.Objects{
+			Client: o.Client, Live: live, Clock: o.Clock, Owned: owned, States: d.states,
+			Metrics: d.metrics, Parallel: o.Parallel, Jitter: d.jitter,
+			Wakes: write.NewWakeLimiter(o.Clock),
 		},
-		status: &statusWriter{
-			client: o.Client, recorder: d.recorder, states: d.states, metrics: d.metrics, clock: o.Clock,
+		status: &write.Statuses{
+			Client: o.Client, Recorder: d.recorder, States: d.states, Metrics: d.metrics, Clock: o.Clock,
 		},
 		metrics: d.metrics,
 	}

@@ -6,15 +6,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/flowcontrol"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/backends"
-	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 	"mlplatform.example.com/trainingjob-operator/scheduler/native"
 )
@@ -94,31 +91,10 @@ func TestSchedulerIsWokenByPods(t *testing.T) {
 
 func TestWakingIsBoundedOverAllGangs(t *testing.T) {
 	f := newRestingFixture(t, groupKind)
-	f.r.writer.wakes = flowcontrol.NewFakeNeverRateLimiter()
+	f.r.writer.Wakes = flowcontrol.NewFakeNeverRateLimiter()
 	f.clock.Step(10 * time.Second)
 	result := f.wants("others were woken just now")
 	if result.RequeueAfter <= 0 || result.RequeueAfter > 10*time.Second {
 		t.Errorf("it is tried again after %s", result.RequeueAfter)
-	}
-}
-
-// TestBinderIsWokenByItsOwnGroup: of a gang's objects, the one that its scheduler hears of is changed.
-func TestBinderIsWokenByItsOwnGroup(t *testing.T) {
-	workload := schema.GroupVersionKind{Group: "kueue.x-k8s.io", Version: "v1beta2", Kind: "Workload"}
-	var s memory.Observed
-	for _, kind := range []schema.GroupVersionKind{workload, groupKind} {
-		o := &unstructured.Unstructured{}
-		o.SetGroupVersionKind(kind)
-		o.SetName("bert-1")
-		s.Gang.Wanted = append(s.Gang.Wanted, o)
-		s.Groups = append(s.Groups, memory.NewOwnedObject(kind, o))
-	}
-	if got := wakeTargets(&s, resting{by: groupKind}); len(got) != 1 || got[0].GVK() != groupKind {
-		t.Errorf("it changes %v", got)
-	}
-	deleted := metav1.Now()
-	s.Groups[1].Object.SetDeletionTimestamp(&deleted)
-	if got := wakeTargets(&s, resting{by: groupKind}); len(got) != 0 {
-		t.Errorf("a group that is being deleted wakes nobody, and it changes %v", got)
 	}
 }

@@ -1,4 +1,4 @@
-package controller
+package write
 
 import (
 	"context"
@@ -23,7 +23,7 @@ import (
 )
 
 // syncStatus reports the status of the gang to the scheduler, where its backend is a QuotaSystem.
-func (w *writer) syncStatus(ctx context.Context, s *memory.Observed, status scheduler.GangStatus) error {
+func (w *Objects) syncStatus(ctx context.Context, s *memory.Observed, status scheduler.GangStatus) error {
 	quotas := scheduler.Of(s.Backend).QuotaSystem
 	if quotas == nil {
 		return nil
@@ -34,17 +34,17 @@ func (w *writer) syncStatus(ctx context.Context, s *memory.Observed, status sche
 	}
 	gang := s.SchedulerGang()
 	objs = append(objs, gang.ClusterObjects...)
-	return w.tellScheduler(ctx, s.Job.UID, quotas.SyncStatus(gang, status, objs))
+	return w.writeScheduler(ctx, s.Job.UID, quotas.SyncStatus(gang, status, objs))
 }
 
-// releaseGone tells the schedulers that the jobs which had the name are gone, or are going: otherwise a
+// ReleaseDeleted tells the schedulers that the jobs which had the name are gone, or are going: otherwise a
 // group that a finalizer guards would hold its quota for ever. keep is the UID of the job that has the name
 // now and stays.
-func (w *writer) releaseGone(
+func (w *Objects) ReleaseDeleted(
 	ctx context.Context, backends []scheduler.Backend, name types.NamespacedName, keep types.UID,
 ) error {
 	var errs []error
-	for _, uid := range w.owned.JobsNamed(name) {
+	for _, uid := range w.Owned.JobsNamed(name) {
 		if uid != keep {
 			errs = append(errs, w.releaseJob(ctx, backends, name, uid))
 		}
@@ -52,12 +52,12 @@ func (w *writer) releaseGone(
 	return errors.Join(errs...)
 }
 
-func (w *writer) releaseJob(
+func (w *Objects) releaseJob(
 	ctx context.Context, backends []scheduler.Backend, name types.NamespacedName, uid types.UID,
 ) error {
-	owned := w.owned.Objects(uid)
+	owned := w.Owned.Objects(uid)
 	status := scheduler.GangStatus{
-		Gone: true, Over: true, Now: metav1.NewTime(w.clock.Now().Truncate(memory.StatusPrecision)),
+		Gone: true, Over: true, Now: metav1.NewTime(w.Clock.Now().Truncate(memory.StatusPrecision)),
 	}
 	for _, o := range owned {
 		if pod, ok := o.Pod(); ok && !observation.Ended(pod) && !render.IsResolver(pod) {
@@ -73,23 +73,23 @@ func (w *writer) releaseJob(
 		if len(objs) == 0 {
 			continue
 		}
-		if err := w.confirmGone(ctx, name, uid); err != nil {
+		if err := w.confirmDeleted(ctx, name, uid); err != nil {
 			return err
 		}
 		owner := metav1.NewControllerRef(&metav1.ObjectMeta{Name: name.Name, UID: uid}, memory.JobKind)
 		gang := scheduler.Gang{Name: name.Name, Namespace: name.Namespace, Owner: *owner}
-		if err := w.tellScheduler(ctx, uid, quotas.SyncStatus(gang, status, objs)); err != nil {
+		if err := w.writeScheduler(ctx, uid, quotas.SyncStatus(gang, status, objs)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// confirmGone reads the job uncached: a cache of jobs that is behind that of groups shows a new job as one
+// confirmDeleted reads the job uncached: a cache of jobs that is behind that of groups shows a new job as one
 // that is gone.
-func (w *writer) confirmGone(ctx context.Context, name types.NamespacedName, uid types.UID) error {
+func (w *Objects) confirmDeleted(ctx context.Context, name types.NamespacedName, uid types.UID) error {
 	live := &v1alpha1.TrainingJob{}
-	err := w.live.Get(ctx, name, live)
+	err := w.Live.Get(ctx, name, live)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("reading the job uncached: %w", err)
 	}
@@ -99,19 +99,19 @@ func (w *writer) confirmGone(ctx context.Context, name types.NamespacedName, uid
 	return nil
 }
 
-// tellScheduler carries out what a scheduler must be told, until the first error.
-func (w *writer) tellScheduler(ctx context.Context, job types.UID, writes []scheduler.Write) error {
+// writeScheduler carries out what a scheduler must be told, until the first error.
+func (w *Objects) writeScheduler(ctx context.Context, job types.UID, writes []scheduler.Write) error {
 	for _, write := range writes {
-		if err := w.tell(ctx, job, write); err != nil {
+		if err := w.writeObject(ctx, job, write); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *writer) tell(ctx context.Context, job types.UID, write scheduler.Write) error {
+func (w *Objects) writeObject(ctx context.Context, job types.UID, write scheduler.Write) error {
 	name := write.Object.GetName()
-	gvk, err := apiutil.GVKForObject(write.Object, w.client.Scheme())
+	gvk, err := apiutil.GVKForObject(write.Object, w.Client.Scheme())
 	if err != nil {
 		return fmt.Errorf("naming the kind of %s: %w", name, err)
 	}
@@ -128,26 +128,26 @@ func (w *writer) tell(ctx context.Context, job types.UID, write scheduler.Write)
 	if err != nil {
 		return fmt.Errorf("telling %s %s (%s): %w", gvk.Kind, name, write.Why, err)
 	}
-	w.metrics.SchedulerReports.Inc()
+	w.Metrics.SchedulerReports.Inc()
 	if answer.GetDeletionTimestamp() != nil && len(answer.GetFinalizers()) == 0 {
 		return nil // the write removed the last finalizer: the object is gone
 	}
 	answer.SetManagedFields(nil)
-	w.owned.Assume(job, gvk, answer)
+	w.Owned.Assume(job, gvk, answer)
 	return nil
 }
 
 // patchGroup sends what differs from the base, under the condition that nobody has written the object since.
-func (w *writer) patchGroup(ctx context.Context, obj client.Object, write scheduler.Write) error {
+func (w *Objects) patchGroup(ctx context.Context, obj client.Object, write scheduler.Write) error {
 	patch := client.MergeFromWithOptions(write.Base, client.MergeFromWithOptimisticLock{})
 	if write.Subresource != "" {
-		return w.client.SubResource(write.Subresource).Patch(ctx, obj, patch, fieldOwner(write))
+		return w.Client.SubResource(write.Subresource).Patch(ctx, obj, patch, fieldOwner(write))
 	}
-	return w.client.Patch(ctx, obj, patch, fieldOwner(write))
+	return w.Client.Patch(ctx, obj, patch, fieldOwner(write))
 }
 
 // applyWhole applies an object of the backend as it is, and returns the answer.
-func (w *writer) applyWhole(
+func (w *Objects) applyWhole(
 	ctx context.Context, gvk schema.GroupVersionKind, write scheduler.Write,
 ) (client.Object, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(write.Object)
@@ -161,14 +161,14 @@ func (w *writer) applyWhole(
 	memory.DropNulls(content)
 	config := client.ApplyConfigurationFromUnstructured(u)
 	if write.Subresource != "" {
-		err = w.client.SubResource(write.Subresource).Apply(ctx, config, fieldOwner(write), client.ForceOwnership)
+		err = w.Client.SubResource(write.Subresource).Apply(ctx, config, fieldOwner(write), client.ForceOwnership)
 	} else {
-		err = w.client.Apply(ctx, config, fieldOwner(write), client.ForceOwnership)
+		err = w.Client.Apply(ctx, config, fieldOwner(write), client.ForceOwnership)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return memory.TypedObject(w.client.Scheme(), gvk, u)
+	return memory.TypedObject(w.Client.Scheme(), gvk, u)
 }
 
 func fieldOwner(write scheduler.Write) client.FieldOwner {

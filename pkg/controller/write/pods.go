@@ -1,4 +1,4 @@
-package controller
+package write
 
 import (
 	"context"
@@ -29,7 +29,7 @@ func (e createError) Unwrap() error { return e.error }
 // createPods creates the ranks of a plan, in rank order and bounded in parallel. After an error no further
 // create is begun. Where the last try was rejected the first rank goes alone, so that a quota that is still
 // used up costs one write.
-func (w *writer) createPods(
+func (w *Objects) createPods(
 	ctx context.Context, s *memory.Observed, ranks []spec.RankRef, attempt int32,
 ) error {
 	if s.Backend == nil {
@@ -40,7 +40,7 @@ func (w *writer) createPods(
 	}
 	// Some names of a former job's ranks are free before others, and a scheduler may count the pods that are
 	// left towards the new gang, whose group has the same name: it would then place a part of the gang alone.
-	if former := w.owned.PodOfFormerJob(s.Job); former != nil {
+	if former := w.Owned.PodOfFormerJob(s.Job); former != nil {
 		return memory.NameTaken(memory.PodKind, former.Name, s.Job, former)
 	}
 	if s.CreateBackoff != nil {
@@ -67,7 +67,9 @@ func (w *writer) createPods(
 }
 
 // createRank creates the pod of one rank.
-func (w *writer) createRank(ctx context.Context, s *memory.Observed, rank spec.RankRef, attempt int32) error {
+func (w *Objects) createRank(
+	ctx context.Context, s *memory.Observed, rank spec.RankRef, attempt int32,
+) error {
 	pod, err := render.Pod(s.Job, rank, attempt, s.Verdict.Admitted, s.Agent, s.GPUs)
 	if err != nil { // a valid job has none: its status was written by somebody else
 		return fmt.Errorf("rendering rank %s-%d: %w", rank.Role, rank.Index, err)
@@ -78,7 +80,7 @@ func (w *writer) createRank(ctx context.Context, s *memory.Observed, rank spec.R
 }
 
 // createResolver creates the pod that searches the job's volume.
-func (w *writer) createResolver(ctx context.Context, s *memory.Observed) error {
+func (w *Objects) createResolver(ctx context.Context, s *memory.Observed) error {
 	if err := w.confirmAttempt(ctx, s.Job); err != nil {
 		return err
 	}
@@ -95,23 +97,23 @@ func (w *writer) createResolver(ctx context.Context, s *memory.Observed) error {
 	return err
 }
 
-func (w *writer) createPod(ctx context.Context, job *v1alpha1.TrainingJob, pod *corev1.Pod) error {
-	err := w.client.Create(ctx, pod, client.FieldOwner(v1alpha1.OperatorName))
+func (w *Objects) createPod(ctx context.Context, job *v1alpha1.TrainingJob, pod *corev1.Pod) error {
+	err := w.Client.Create(ctx, pod, client.FieldOwner(v1alpha1.OperatorName))
 	if apierrors.IsAlreadyExists(err) {
 		return w.resolveAlreadyExists(ctx, job, memory.PodKind, pod.Name)
 	}
 	if err != nil {
 		return createError{fmt.Errorf("creating pod %s: %w", pod.Name, err)}
 	}
-	w.metrics.PodsCreated.Inc()
+	w.Metrics.PodsCreated.Inc()
 	memory.TrimPod(pod)
-	w.owned.Assume(job.UID, memory.PodKind, pod)
+	w.Owned.Assume(job.UID, memory.PodKind, pod)
 	return nil
 }
 
 // rejectionOf returns the rejection that a createError is, or the error as it is. It must be called when no
 // create is under way any more: those that succeeded count towards a quota.
-func (w *writer) rejectionOf(s *memory.Observed, err error) error {
+func (w *Objects) rejectionOf(s *memory.Observed, err error) error {
 	if !errors.As(err, &createError{}) {
 		return err
 	}
@@ -122,9 +124,9 @@ func (w *writer) rejectionOf(s *memory.Observed, err error) error {
 }
 
 // livePods counts the pods of a job that use a part of a quota.
-func (w *writer) livePods(job types.UID) int64 {
+func (w *Objects) livePods(job types.UID) int64 {
 	var n int64
-	for _, o := range w.owned.Objects(job) {
+	for _, o := range w.Owned.Objects(job) {
 		if pod, ok := o.Pod(); ok && !observation.Ended(pod) {
 			n++
 		}
@@ -133,7 +135,7 @@ func (w *writer) livePods(job types.UID) int64 {
 }
 
 // deletePods deletes the pods of a plan by UID.
-func (w *writer) deletePods(
+func (w *Objects) deletePods(
 	ctx context.Context, job *v1alpha1.TrainingJob, deletions []decision.PodDeletion,
 ) error {
 	return firstOf(w.each(ctx, len(deletions), func(i int) error {
@@ -141,7 +143,7 @@ func (w *writer) deletePods(
 	}))
 }
 
-func (w *writer) deletePod(ctx context.Context, job *v1alpha1.TrainingJob, d decision.PodDeletion) error {
+func (w *Objects) deletePod(ctx context.Context, job *v1alpha1.TrainingJob, d decision.PodDeletion) error {
 	pod := d.Pod
 	if pod.DeletionTimestamp != nil && !d.Force {
 		return nil
@@ -153,14 +155,14 @@ func (w *writer) deletePod(ctx context.Context, job *v1alpha1.TrainingJob, d dec
 		options = append(options, client.GracePeriodSeconds(0))
 	}
 	target := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace}}
-	err := w.client.Delete(ctx, target, options...)
+	err := w.Client.Delete(ctx, target, options...)
 	if err != nil && !memory.IsGoneOrReplaced(err) {
 		return fmt.Errorf("deleting pod %s: %w", pod.Name, err)
 	}
 	if err == nil {
-		w.metrics.PodsDeleted.Inc()
+		w.Metrics.PodsDeleted.Inc()
 	}
-	w.owned.AssumeDeleted(job.UID, uid)
+	w.Owned.AssumeDeleted(job.UID, uid)
 	return nil
 }
 

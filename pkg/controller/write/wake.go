@@ -1,4 +1,4 @@
-package controller
+package write
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -23,19 +25,24 @@ const (
 	wakeBurst      = 20
 )
 
+// NewWakeLimiter returns the limiter for the wakes of all gangs.
+func NewWakeLimiter(c clock.PassiveClock) flowcontrol.PassiveRateLimiter {
+	return flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(wakesPerSecond, wakeBurst, c)
+}
+
 // wakeOwner owns the annotation that wakes a scheduler. It is not the owner of what is applied, since an
 // apply takes away what its owner no longer sends.
 const wakeOwner = v1alpha1.OperatorName + "-wake"
 
 // wakeScheduler wakes a scheduler that rests: it annotates objects that the scheduler watches. If the limit
 // is reached it is tried again at the plan's Wake.
-func (w *writer) wakeScheduler(ctx context.Context, s *memory.Observed, woken *observation.Woken) error {
+func (w *Objects) wakeScheduler(ctx context.Context, s *memory.Observed, woken *observation.Woken) error {
 	waker := scheduler.Of(s.Backend).Waker
 	if woken == nil || waker == nil {
 		return nil
 	}
 	targets := wakeTargets(s, waker)
-	if len(targets) == 0 || !w.wakes.TryAccept() {
+	if len(targets) == 0 || !w.Wakes.TryAccept() {
 		return nil
 	}
 	log.FromContext(ctx).Info("Waking the scheduler: the nodes have room for the gang, and it does not look",
@@ -43,7 +50,7 @@ func (w *writer) wakeScheduler(ctx context.Context, s *memory.Observed, woken *o
 	errs := w.each(ctx, len(targets), func(i int) error {
 		return w.noteWoken(ctx, s.Job, targets[i], *woken)
 	})
-	w.metrics.CountWake(s.Backend.Name())
+	w.Metrics.CountWake(s.Backend.Name())
 	return errors.Join(errs...)
 }
 
@@ -71,10 +78,10 @@ func wakeTargets(s *memory.Observed, waker scheduler.Waker) []memory.OwnedObject
 	return targets
 }
 
-func (w *writer) noteWoken(
+func (w *Objects) noteWoken(
 	ctx context.Context, job *v1alpha1.TrainingJob, o memory.OwnedObject, woken observation.Woken,
 ) error {
-	obj, err := memory.NewObject(w.client.Scheme(), o.GVK())
+	obj, err := memory.NewObject(w.Client.Scheme(), o.GVK())
 	if err != nil {
 		return err
 	}
@@ -83,7 +90,7 @@ func (w *writer) noteWoken(
 	// With the UID, which cannot change, another object of the name is left alone.
 	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil,
 		`{"metadata":{"uid":%q,"annotations":{%q:%q}}}`, o.Object.GetUID(), v1alpha1.AnnotationWoken, woken))
-	err = w.client.Patch(ctx, obj, patch, client.FieldOwner(wakeOwner))
+	err = w.Client.Patch(ctx, obj, patch, client.FieldOwner(wakeOwner))
 	if memory.IsGoneOrReplaced(err) {
 		return nil
 	}
@@ -94,15 +101,6 @@ func (w *writer) noteWoken(
 		memory.TrimPod(pod)
 	}
 	obj.SetManagedFields(nil)
-	w.owned.Assume(job.UID, o.GVK(), obj)
+	w.Owned.Assume(job.UID, o.GVK(), obj)
 	return nil
-}
-
-// wokenOf reads how often the scheduler was woken for the gang.
-func wokenOf(s *memory.Observed) observation.Woken {
-	objects := s.GroupObjects()
-	for _, pod := range s.Pods {
-		objects = append(objects, pod)
-	}
-	return observation.WokenOf(objects)
 }

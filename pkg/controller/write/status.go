@@ -1,4 +1,4 @@
-package controller
+package write
 
 import (
 	"context"
@@ -26,18 +26,18 @@ import (
 // maxNote is the longest note that events.k8s.io/v1 takes, in bytes; with a longer one the event is lost.
 const maxNote = 1024
 
-// statusWriter persists the status, and then tells what has happened in events and metrics.
-type statusWriter struct {
-	client   client.Client
-	recorder events.EventRecorder
-	states   *memory.JobStates
-	metrics  *meter.Metrics
-	clock    clock.PassiveClock
+// Statuses persists the status, and then tells what has happened in events and metrics.
+type Statuses struct {
+	Client   client.Client
+	Recorder events.EventRecorder
+	States   *memory.JobStates
+	Metrics  *meter.Metrics
+	Clock    clock.PassiveClock
 }
 
-// write persists the status of a plan where it differs from the job's, then emits the plan's events and
+// Write persists the status of a plan where it differs from the job's, then emits the plan's events and
 // counts what the status has added.
-func (w *statusWriter) write(ctx context.Context, job *v1alpha1.TrainingJob, plan trainingjob.Plan) error {
+func (w *Statuses) Write(ctx context.Context, job *v1alpha1.TrainingJob, plan trainingjob.Plan) error {
 	if spec.ManagedElsewhere(job) {
 		w.emit(job, plan.Events) // the status is not ours, and the events of such a plan tell of nothing in it
 		return nil
@@ -45,15 +45,15 @@ func (w *statusWriter) write(ctx context.Context, job *v1alpha1.TrainingJob, pla
 	wrote, err := w.patch(ctx, job, plan.Status)
 	if wrote {
 		w.emit(job, plan.Events)
-		w.metrics.CountEvents(plan.Events)
-		w.metrics.CountStatus(job, &plan.Status, w.clock.Now(), w.states.EmitOnce)
+		w.Metrics.CountEvents(plan.Events)
+		w.Metrics.CountStatus(job, &plan.Status, w.Clock.Now(), w.States.EmitOnce)
 	}
 	return err
 }
 
 // patch writes the status when it differs as the API server would see it, under the condition that nobody has
 // written the job since it was cached. It reports whether it wrote.
-func (w *statusWriter) patch(
+func (w *Statuses) patch(
 	ctx context.Context, job *v1alpha1.TrainingJob, status v1alpha1.TrainingJobStatus,
 ) (bool, error) {
 	if equality.Semantic.DeepEqual(job.Status, status) {
@@ -74,22 +74,22 @@ func (w *statusWriter) patch(
 	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil,
 		`{"metadata":{"resourceVersion":%q},"status":%s`, job.ResourceVersion, change))
 	changed := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: job.Name}}
-	err = w.client.Status().Patch(ctx, changed, patch, client.FieldOwner(v1alpha1.OperatorName))
+	err = w.Client.Status().Patch(ctx, changed, patch, client.FieldOwner(v1alpha1.OperatorName))
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("writing the status: %w", err)
 	}
 	if err != nil {
 		return false, nil // the job is gone, and its deletion event is on its way
 	}
-	w.states.SetStatusVersion(job.UID, changed.ResourceVersion)
-	w.states.SetAttemptWritten(job.UID, status.Attempt)
+	w.States.SetStatusVersion(job.UID, changed.ResourceVersion)
+	w.States.SetAttemptWritten(job.UID, status.Attempt)
 	return true, nil
 }
 
 // emit sends events. The status that says the same must be persisted.
-func (w *statusWriter) emit(job *v1alpha1.TrainingJob, events []decision.Event) {
+func (w *Statuses) emit(job *v1alpha1.TrainingJob, events []decision.Event) {
 	for _, e := range events {
-		if e.Once != "" && !w.states.EmitOnce(job.UID, job.Status.Attempt, e.Once) {
+		if e.Once != "" && !w.States.EmitOnce(job.UID, job.Status.Attempt, e.Once) {
 			continue
 		}
 		kind := corev1.EventTypeNormal
@@ -100,9 +100,12 @@ func (w *statusWriter) emit(job *v1alpha1.TrainingJob, events []decision.Event) 
 		if action == "" {
 			action = e.Reason // the API demands one
 		}
-		w.recorder.Eventf(job, nil, kind, e.Reason, action, "%s", truncate(e.Message, maxNote))
+		w.Recorder.Eventf(job, nil, kind, e.Reason, action, "%s", Note(e.Message))
 	}
 }
+
+// Note returns a message as an event can carry it.
+func Note(message string) string { return truncate(message, maxNote) }
 
 // truncate shortens s to at most n bytes, at the border of a character.
 func truncate(s string, n int) string {

@@ -1,4 +1,4 @@
-package controller
+package write
 
 import (
 	"context"
@@ -13,19 +13,19 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// endTerminating stops the ranks of a job that is being deleted, and then deletes its groups. The garbage
+// EndRanks stops the ranks of a job that is being deleted, and then deletes its groups. The garbage
 // collector begins only when the job is deleted, which any finalizer can delay. A scheduler that learns of
 // the deletion earlier would give the capacity of running ranks to others.
 //
 // The groups of a scheduler.QuotaSystem stay until the job is deleted: their quota is released once no pod is
 // left. Nothing is deleted for a job that is deleted with --cascade=orphan.
-func (w *writer) endTerminating(
+func (w *Objects) EndRanks(
 	ctx context.Context, backends []scheduler.Backend, job *v1alpha1.TrainingJob,
 ) error {
 	if slices.Contains(job.Finalizers, metav1.FinalizerOrphanDependents) {
 		return nil
 	}
-	owned := w.owned.Objects(job.UID)
+	owned := w.Owned.Objects(job.UID)
 	var ranks []decision.PodDeletion
 	for _, o := range owned {
 		if pod, ok := o.Pod(); ok && !observation.Ended(pod) {

@@ -1,4 +1,4 @@
-package controller
+package write
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// apply carries out a plan without a transition: group, Service, deletes, creates. Deletes do not wait for a
+// Apply carries out a plan without a transition: group, Service, deletes, creates. Deletes do not wait for a
 // group that is rejected; creates do, for a scheduler must know a gang before its pods.
-func (w *writer) apply(ctx context.Context, s *memory.Observed, plan trainingjob.Plan) error {
+func (w *Objects) Apply(ctx context.Context, s *memory.Observed, plan trainingjob.Plan) error {
 	if plan.DeleteJob {
 		return w.deleteJob(ctx, s.Job)
 	}
@@ -46,7 +46,7 @@ func (w *writer) apply(ctx context.Context, s *memory.Observed, plan trainingjob
 	case errors.As(err, &rejected):
 		w.backOff(s.Job, rejected)
 	case err == nil && ready == nil && hasRetried(s, plan):
-		w.states.SetBackoff(s.Job.UID, nil)
+		w.States.SetBackoff(s.Job.UID, nil)
 	}
 	return err
 }
@@ -63,7 +63,7 @@ func takesAway(s *memory.Observed, plan trainingjob.Plan) bool {
 }
 
 // applyGroup makes the scheduler's objects as the plan says.
-func (w *writer) applyGroup(ctx context.Context, s *memory.Observed, action decision.GroupAction) error {
+func (w *Objects) applyGroup(ctx context.Context, s *memory.Observed, action decision.GroupAction) error {
 	switch action {
 	case decision.Apply:
 		if s.IsBackingOff() {

@@ -1,4 +1,4 @@
-package controller
+package write
 
 import (
 	"context"
@@ -16,9 +16,9 @@ import (
 // ensureClaim makes the claim for the job's checkpoints exist before the first pod of an attempt in this
 // process. The claim is read uncached, once, since a watch of all claims would need more rights. A claim of
 // another job, or of a former one of this name, is not adopted: the UID in its label tells.
-func (w *writer) ensureClaim(ctx context.Context, job *v1alpha1.TrainingJob) error {
+func (w *Objects) ensureClaim(ctx context.Context, job *v1alpha1.TrainingJob) error {
 	claim := render.Claim(job)
-	if claim == nil || w.states.ClaimSeen(job.UID, job.Status.Attempt) {
+	if claim == nil || w.States.ClaimSeen(job.UID, job.Status.Attempt) {
 		return nil
 	}
 	if err := w.confirmAttempt(ctx, job); err != nil {
@@ -26,9 +26,9 @@ func (w *writer) ensureClaim(ctx context.Context, job *v1alpha1.TrainingJob) err
 	}
 	have := &metav1.PartialObjectMetadata{}
 	have.SetGroupVersionKind(memory.ClaimKind)
-	err := w.live.Get(ctx, client.ObjectKeyFromObject(claim), have)
+	err := w.Live.Get(ctx, client.ObjectKeyFromObject(claim), have)
 	if apierrors.IsNotFound(err) {
-		err = w.client.Create(ctx, claim, client.FieldOwner(v1alpha1.OperatorName))
+		err = w.Client.Create(ctx, claim, client.FieldOwner(v1alpha1.OperatorName))
 		if apierrors.IsAlreadyExists(err) {
 			return memory.ErrStale // the next reconcile finds out whose it is
 		}
@@ -38,7 +38,7 @@ func (w *writer) ensureClaim(ctx context.Context, job *v1alpha1.TrainingJob) err
 			}
 			return fmt.Errorf("creating claim %s: %w", claim.Name, err)
 		}
-		w.states.SetClaimSeen(job.UID, job.Status.Attempt)
+		w.States.SetClaimSeen(job.UID, job.Status.Attempt)
 		return nil
 	}
 	if err != nil {
@@ -47,6 +47,6 @@ func (w *writer) ensureClaim(ctx context.Context, job *v1alpha1.TrainingJob) err
 	if have.Labels[v1alpha1.LabelJobUID] != string(job.UID) || have.DeletionTimestamp != nil {
 		return memory.ClaimTaken(job, have)
 	}
-	w.states.SetClaimSeen(job.UID, job.Status.Attempt)
+	w.States.SetClaimSeen(job.UID, job.Status.Attempt)
 	return nil
 }

@@ -1,4 +1,4 @@
-package controller
+package write
 
 import (
 	"context"
@@ -20,13 +20,13 @@ import (
 )
 
 // ensure makes the desired objects exist as they are, and deletes the existing ones that are not desired.
-func (w *writer) ensure(
+func (w *Objects) ensure(
 	ctx context.Context, job *v1alpha1.TrainingJob, desired []client.Object, existing []memory.OwnedObject,
 ) error {
 	var errs []error
 	wanted := map[types.UID]bool{}
 	for _, obj := range desired {
-		gvk, err := apiutil.GVKForObject(obj, w.client.Scheme())
+		gvk, err := apiutil.GVKForObject(obj, w.Client.Scheme())
 		if err != nil {
 			return fmt.Errorf("naming the kind of %s: %w", obj.GetName(), err)
 		}
@@ -46,7 +46,7 @@ func (w *writer) ensure(
 
 // ensureObject creates an object that does not exist, and applies it where our part of it has drifted. It is
 // created by Create and never by Apply, which would silently take over somebody else's object of that name.
-func (w *writer) ensureObject(
+func (w *Objects) ensureObject(
 	ctx context.Context, job *v1alpha1.TrainingJob, gvk schema.GroupVersionKind, obj, have client.Object,
 ) error {
 	want, err := memory.DesiredContent(obj, gvk, job)
@@ -64,13 +64,13 @@ func (w *writer) ensureObject(
 		return err
 	}
 	hash := want.GetAnnotations()[memory.AnnotationApplied]
-	if !drifted || w.states.MutatedByAdmission(job.UID, have.GetUID(), hash) {
+	if !drifted || w.States.MutatedByAdmission(job.UID, have.GetUID(), hash) {
 		return nil
 	}
 	return w.applyObject(ctx, job, gvk, want, have)
 }
 
-func (w *writer) createObject(
+func (w *Objects) createObject(
 	ctx context.Context, job *v1alpha1.TrainingJob, gvk schema.GroupVersionKind, want *unstructured.Unstructured,
 ) error {
 	if err := w.confirmAttempt(ctx, job); err != nil {
@@ -78,7 +78,7 @@ func (w *writer) createObject(
 	}
 	name := want.GetName()
 	created := want.DeepCopy()
-	err := w.client.Create(ctx, created, client.FieldOwner(v1alpha1.OperatorName))
+	err := w.Client.Create(ctx, created, client.FieldOwner(v1alpha1.OperatorName))
 	if apierrors.IsAlreadyExists(err) {
 		if err := w.resolveAlreadyExists(ctx, job, gvk, name); err != nil {
 			return err
@@ -97,7 +97,7 @@ func (w *writer) createObject(
 // applyObject applies an object of ours. Its UID and its version are part of what is applied: for another
 // object of the same name, and for one that a scheduler has written to since it was read, the API server
 // answers with a conflict. A Workload, say, may change while it has no quota, and must not once it has.
-func (w *writer) applyObject(
+func (w *Objects) applyObject(
 	ctx context.Context, job *v1alpha1.TrainingJob, gvk schema.GroupVersionKind,
 	want *unstructured.Unstructured, have client.Object,
 ) error {
@@ -109,7 +109,7 @@ func (w *writer) applyObject(
 	applied.SetUID(have.GetUID())
 	applied.SetResourceVersion(version)
 	config := client.ApplyConfigurationFromUnstructured(applied)
-	err = w.client.Apply(ctx, config, client.FieldOwner(v1alpha1.OperatorName), client.ForceOwnership)
+	err = w.Client.Apply(ctx, config, client.FieldOwner(v1alpha1.OperatorName), client.ForceOwnership)
 	if err != nil {
 		if r, ok := memory.RejectedObject(err, gvk, want.GetName()); ok && !apierrors.IsNotFound(err) {
 			return r
@@ -122,10 +122,10 @@ func (w *writer) applyObject(
 // moveFieldsToApply moves the ownership of the fields that our Create set to our applies, once. Otherwise two
 // managers of ours own each field, and one that an apply leaves out would stay. It returns the version of the
 // object that was read, or what the move made of it.
-func (w *writer) moveFieldsToApply(
+func (w *Objects) moveFieldsToApply(
 	ctx context.Context, gvk schema.GroupVersionKind, have client.Object,
 ) (version string, err error) {
-	live, err := w.live.Object(ctx, gvk, have.GetName(), have.GetNamespace())
+	live, err := w.Live.Object(ctx, gvk, have.GetName(), have.GetNamespace())
 	if apierrors.IsNotFound(err) || err == nil &&
 		(live.GetUID() != have.GetUID() || live.GetResourceVersion() != have.GetResourceVersion()) {
 		return "", memory.ErrStale
@@ -141,7 +141,7 @@ func (w *writer) moveFieldsToApply(
 		return live.GetResourceVersion(), nil
 	}
 	raw := client.RawPatch(types.JSONPatchType, patch)
-	if err := w.client.Patch(ctx, live, raw, client.FieldOwner(v1alpha1.OperatorName)); err != nil {
+	if err := w.Client.Patch(ctx, live, raw, client.FieldOwner(v1alpha1.OperatorName)); err != nil {
 		return "", fmt.Errorf("taking the fields of %s %s: %w", gvk.Kind, have.GetName(), err)
 	}
 	return live.GetResourceVersion(), nil
@@ -149,39 +149,39 @@ func (w *writer) moveFieldsToApply(
 
 // recordAnswer puts the API server's answer into the owned-object cache, as the type that the informers
 // deliver, and notes where it differs from what was sent.
-func (w *writer) recordAnswer(
+func (w *Objects) recordAnswer(
 	job *v1alpha1.TrainingJob, gvk schema.GroupVersionKind, answer, want *unstructured.Unstructured,
 ) error {
-	obj, err := memory.TypedObject(w.client.Scheme(), gvk, answer)
+	obj, err := memory.TypedObject(w.Client.Scheme(), gvk, answer)
 	if err != nil {
 		return err
 	}
 	obj.SetManagedFields(nil)
-	w.owned.Assume(job.UID, gvk, obj)
+	w.Owned.Assume(job.UID, gvk, obj)
 	if !memory.ContainsFields(answer.Object, want.Object) {
-		w.states.SetMutatedByAdmission(job.UID, obj.GetUID(), want.GetAnnotations()[memory.AnnotationApplied])
+		w.States.SetMutatedByAdmission(job.UID, obj.GetUID(), want.GetAnnotations()[memory.AnnotationApplied])
 	}
 	return nil
 }
 
-func (w *writer) deleteObject(ctx context.Context, job *v1alpha1.TrainingJob, o memory.OwnedObject) error {
+func (w *Objects) deleteObject(ctx context.Context, job *v1alpha1.TrainingJob, o memory.OwnedObject) error {
 	uid := o.Object.GetUID()
 	obj := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Name: o.Object.GetName(), Namespace: o.Object.GetNamespace(),
 	}}
 	obj.SetGroupVersionKind(o.GVK())
-	err := w.client.Delete(ctx, obj, client.Preconditions{UID: &uid},
+	err := w.Client.Delete(ctx, obj, client.Preconditions{UID: &uid},
 		client.PropagationPolicy(metav1.DeletePropagationBackground))
 	if err != nil && !memory.IsGoneOrReplaced(err) {
 		return fmt.Errorf("deleting %s %s: %w", o.GVK().Kind, obj.Name, err)
 	}
-	w.owned.AssumeDeleted(job.UID, uid)
+	w.Owned.AssumeDeleted(job.UID, uid)
 	return nil
 }
 
 // deleteJob deletes a job whose time to live is over.
-func (w *writer) deleteJob(ctx context.Context, job *v1alpha1.TrainingJob) error {
-	err := w.client.Delete(ctx, job, client.Preconditions{UID: &job.UID},
+func (w *Objects) deleteJob(ctx context.Context, job *v1alpha1.TrainingJob) error {
+	err := w.Client.Delete(ctx, job, client.Preconditions{UID: &job.UID},
 		client.PropagationPolicy(metav1.DeletePropagationBackground))
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("deleting the finished job: %w", err)

@@ -1,4 +1,4 @@
-package controller
+package write
 
 import (
 	"context"
@@ -20,47 +20,47 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// needsKey reports whether the plan creates ranks that reach each other by ssh, and have no key yet.
-func needsKey(job *v1alpha1.TrainingJob, plan trainingjob.Plan) bool {
+// NeedsKey reports whether the plan creates ranks that reach each other by ssh, and have no key yet.
+func NeedsKey(job *v1alpha1.TrainingJob, plan trainingjob.Plan) bool {
 	return !plan.Transition && len(plan.Create) > 0 && spec.NeedsSSH(job) && spec.SSHKey(job) == nil
 }
 
-// makeKey makes a key for the job, and records it in the status, before any rank exists; so the caller does
+// MakeKey makes a key for the job, and records it in the status, before any rank exists; so the caller does
 // nothing else in this reconcile.
 //
 // The operator may create Secrets, and neither read, change nor delete them. So a Secret counts only if this
 // process had the API server's answer that it has created it; the name is new with every key, and no Secret
 // that exists is ever taken for the job's. Where the answer or the write of the status is lost, the next
 // reconcile makes another key: the Secret that nobody refers to goes when the job goes, as all of them do.
-func (r *Reconciler) makeKey(ctx context.Context, job *v1alpha1.TrainingJob) error {
-	err := r.writer.confirmAttempt(ctx, job)
+func (w *Objects) MakeKey(ctx context.Context, job *v1alpha1.TrainingJob, statuses *Statuses) error {
+	err := w.confirmAttempt(ctx, job)
 	if err != nil {
 		return err
 	}
-	key, err := r.writer.createKey(ctx, job)
+	key, err := w.createKey(ctx, job)
 	var rejected *memory.Rejection
 	if errors.As(err, &rejected) {
-		r.writer.backOff(job, rejected)
+		w.backOff(job, rejected)
 	}
 	if err != nil {
 		return err
 	}
 	status := *job.Status.DeepCopy()
 	status.MPI = key
-	if _, err := r.status.patch(ctx, job, status); err != nil {
+	if _, err := statuses.patch(ctx, job, status); err != nil {
 		return err
 	}
 	return memory.ErrStale // the ranks are created by what is recorded
 }
 
 // createKey creates the Secret of a new key.
-func (w *writer) createKey(ctx context.Context, job *v1alpha1.TrainingJob) (*v1alpha1.MPIStatus, error) {
+func (w *Objects) createKey(ctx context.Context, job *v1alpha1.TrainingJob) (*v1alpha1.MPIStatus, error) {
 	public, private, err := newSSHKey("trainingjob " + job.Name)
 	if err != nil {
 		return nil, err
 	}
 	key := &v1alpha1.MPIStatus{SSHPublicKey: public, SSHSecretName: spec.SSHSecretName(job, public)}
-	err = w.client.Create(ctx, render.SSHSecret(job, key, private), client.FieldOwner(v1alpha1.OperatorName))
+	err = w.Client.Create(ctx, render.SSHSecret(job, key, private), client.FieldOwner(v1alpha1.OperatorName))
 	switch {
 	case err == nil:
 		return key, nil

@@ -1,16 +1,14 @@
-package controller
+package write
 
 import (
 	"context"
 	"slices"
-	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
@@ -19,7 +17,7 @@ import (
 
 // applyNetwork makes the headless Service and the names under it as the plan says. No rank is created where
 // it fails: it would look for its peers in vain, or find those of a former attempt.
-func (w *writer) applyNetwork(ctx context.Context, s *memory.Observed, plan trainingjob.Plan) error {
+func (w *Objects) applyNetwork(ctx context.Context, s *memory.Observed, plan trainingjob.Plan) error {
 	if plan.Names == decision.Remove {
 		if err := w.ensure(ctx, s.Job, nil, s.Slices); err != nil {
 			return err
@@ -40,7 +38,7 @@ func (w *writer) applyNetwork(ctx context.Context, s *memory.Observed, plan trai
 		return nil
 	}
 	names := render.Names(s.Job, plan.Status.Attempt, plan.Named)
-	if namedSo(s.Slices, names) {
+	if hasNames(s.Slices, names) {
 		return nil
 	}
 	var objs []client.Object
@@ -50,9 +48,9 @@ func (w *writer) applyNetwork(ctx context.Context, s *memory.Observed, plan trai
 	return w.ensure(ctx, s.Job, objs, s.Slices)
 }
 
-// namedSo reports whether the slices that exist are these. To compare them as ensure does, by what is sent,
+// hasNames reports whether the slices that exist are these. To compare them as ensure does, by what is sent,
 // costs a gang of a thousand ranks more than all else in a pass, and every event of a rank brings one.
-func namedSo(existing []memory.OwnedObject, names []*discoveryv1.EndpointSlice) bool {
+func hasNames(existing []memory.OwnedObject, names []*discoveryv1.EndpointSlice) bool {
 	if len(existing) != len(names) {
 		return false
 	}
@@ -76,7 +74,7 @@ func containsLabels(have, want map[string]string) bool {
 	return true
 }
 
-func (w *writer) applyService(ctx context.Context, s *memory.Observed) error {
+func (w *Objects) applyService(ctx context.Context, s *memory.Observed) error {
 	if selecting := selectingServices(s.Services); len(selecting) > 0 {
 		if err := w.ensure(ctx, s.Job, nil, selecting); err != nil {
 			return err
@@ -94,23 +92,4 @@ func selectingServices(services []memory.OwnedObject) []memory.OwnedObject {
 		service, ok := o.Object.(*corev1.Service)
 		return !ok || len(service.Spec.Selector) == 0
 	})
-}
-
-// namedAttempt is the attempt of the slices that exist: where they are of several, one that is not the
-// current one. What another has labelled counts as such.
-func namedAttempt(s *memory.Observed) int32 {
-	var named int32
-	for _, o := range s.Slices {
-		if o.Object.GetDeletionTimestamp() != nil {
-			continue
-		}
-		n, err := strconv.ParseInt(o.Object.GetLabels()[v1alpha1.LabelAttempt], 10, 32)
-		if err != nil {
-			n = -1
-		}
-		if named = int32(n); named != s.Job.Status.Attempt {
-			break
-		}
-	}
-	return named
 }

@@ -1,4 +1,4 @@
-package controller
+package write
 
 import (
 	"context"
@@ -20,9 +20,9 @@ import (
 // attempt in this process. It is read uncached, since a watch of all PodMonitors would need more rights; it
 // goes with the job. No training waits for it: where the cluster serves none, or does not take it, the log
 // says so.
-func (w *writer) ensureMonitor(ctx context.Context, job *v1alpha1.TrainingJob) error {
+func (w *Objects) ensureMonitor(ctx context.Context, job *v1alpha1.TrainingJob) error {
 	monitor := render.PodMonitor(job)
-	if monitor == nil || w.states.MonitorSeen(job.UID, job.Status.Attempt) {
+	if monitor == nil || w.States.MonitorSeen(job.UID, job.Status.Attempt) {
 		return nil
 	}
 	err := w.writeMonitor(ctx, job, monitor)
@@ -34,20 +34,20 @@ func (w *writer) ensureMonitor(ctx context.Context, job *v1alpha1.TrainingJob) e
 	case err != nil:
 		log.FromContext(ctx).Error(err, "The job runs without its PodMonitor")
 	}
-	w.states.SetMonitorSeen(job.UID, job.Status.Attempt)
+	w.States.SetMonitorSeen(job.UID, job.Status.Attempt)
 	return nil
 }
 
 // writeMonitor creates the job's PodMonitor, or changes it where it exists and is another one. Somebody
 // else's of that name is left alone.
-func (w *writer) writeMonitor(
+func (w *Objects) writeMonitor(
 	ctx context.Context, job *v1alpha1.TrainingJob, monitor *unstructured.Unstructured,
 ) error {
 	have := &unstructured.Unstructured{}
 	have.SetGroupVersionKind(render.PodMonitorKind)
-	err := w.live.Get(ctx, client.ObjectKeyFromObject(monitor), have)
+	err := w.Live.Get(ctx, client.ObjectKeyFromObject(monitor), have)
 	if apierrors.IsNotFound(err) {
-		return w.client.Create(ctx, monitor, client.FieldOwner(v1alpha1.OperatorName))
+		return w.Client.Create(ctx, monitor, client.FieldOwner(v1alpha1.OperatorName))
 	}
 	if err != nil {
 		return err
@@ -60,6 +60,6 @@ func (w *writer) writeMonitor(
 	}
 	changed := have.DeepCopy()
 	changed.Object["spec"] = monitor.Object["spec"]
-	return w.client.Patch(ctx, changed, client.MergeFromWithOptions(have, client.MergeFromWithOptimisticLock{}),
+	return w.Client.Patch(ctx, changed, client.MergeFromWithOptions(have, client.MergeFromWithOptimisticLock{}),
 		client.FieldOwner(v1alpha1.OperatorName))
 }
