@@ -138,14 +138,14 @@ func listing(t *testing.T, dir string) string {
 	return strings.Join(all, " ")
 }
 
-// FuzzScanAnswer: whatever a child says, the agent goes on with an answer or an error.
+// FuzzScanAnswer: whatever a child writes, the agent gets an answer or an error.
 func FuzzScanAnswer(f *testing.F) {
 	whole, _ := json.Marshal(scanAnswer{Found: []checkpoint.Found{{Path: "step-1", Step: 1}}})
 	f.Add(whole, "")
 	f.Add([]byte(`{"choice":{}}`), "fatal error")
 	f.Add([]byte(`null`), "\x1b[31m")
-	f.Fuzz(func(t *testing.T, data []byte, said string) {
-		answer, err := parseScanAnswer(data, said)
+	f.Fuzz(func(t *testing.T, data []byte, errors string) {
+		answer, err := parseScanAnswer(data, errors)
 		if (answer == nil) == (err == nil) {
 			t.Fatalf("got %+v and %v", answer, err)
 		}

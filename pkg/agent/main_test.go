@@ -95,7 +95,7 @@ func trainerMain(how string) int {
 		say("ready", "")
 		time.Sleep(time.Hour)
 	case "leaves an orphan":
-		// The shell ends at once. Its child becomes the agent's, ends when told, and stays a zombie if not reaped.
+		// The shell ends at once. Its child becomes the agent's, ends on a write, and stays a zombie if not reaped.
 		fifo := filepath.Join(os.Getenv("TEST_DIR"), "fifo")
 		orphan := filepath.Join(os.Getenv("TEST_DIR"), "orphan")
 		exec.Command("sh", "-c", "(read x < "+fifo+") & echo $! > "+orphan).Run()

@@ -105,24 +105,25 @@ func mpiCommand(role string, args []string, stderr io.Writer) int {
 	return runMPI(o.command, false, stderr)
 }
 
-// makePrivilegeSeparation makes the directory where sshd separates its privileges as root (sshd.c, 9.2).
-// Debian's boot makes it, and no container boots. If it cannot be made, sshd says so.
+// makePrivilegeSeparation creates the directory where sshd separates its privileges as root (sshd.c, 9.2).
+// Debian creates it at boot, and no container boots. If that fails, sshd reports it.
 func makePrivilegeSeparation() {
 	if os.Getuid() == 0 {
 		_ = os.MkdirAll("/run/sshd", 0o755)
 	}
 }
 
-// sessionPoll is how often an agent that was told to end looks for processes of the job.
+// sessionPoll is how often an agent looks for processes of the job after SIGTERM.
 const sessionPoll = 200 * time.Millisecond
 
-// runMPI runs mpirun in the launcher, or sshd, or what the user has in the place of either, until it ends.
+// runMPI runs mpirun in the launcher, or sshd, or the user's replacement of either, until it ends. It returns
+// the exit code.
 //
-// SIGTERM goes to the processes of MPI in this container, and not to the command. Open MPI's mpirun would
-// tell its processes late, and then give them little time: between SIGCONT, SIGTERM and SIGKILL it waits for
-// one and the same time, a second by default (orte/mca/odls/base/odls_base_default_fns.c, 4.1.4). mpirun
-// ends when they have ended. A server ends when no process of the job is left on its worker: the processes
-// need it to tell the launcher of their end.
+// It passes SIGTERM to the processes of MPI in this container, and not to the command. Open MPI's mpirun
+// would signal its processes late and give them little time: it waits equally long between SIGCONT, SIGTERM
+// and SIGKILL, by default a second (orte/mca/odls/base/odls_base_default_fns.c, 4.1.4). mpirun ends after its
+// processes. A server ends when no process of the job is left on its worker, since the processes report their
+// end to the launcher through it.
 func runMPI(command []string, server bool, stderr io.Writer) int {
 	becomeSubreaper()
 	signals, children := make(chan os.Signal, 16), make(chan os.Signal, 1)
@@ -135,21 +136,21 @@ func runMPI(command []string, server bool, stderr io.Writer) int {
 		errors.As(err, &failed)
 		return failed.code
 	}
-	told := map[int]bool{}
+	signaled := map[int]bool{}
 	var poll <-chan time.Time
 	for !started.reap() {
 		select {
 		case <-children:
 			continue
 		case <-signals:
-			fmt.Fprintln(stderr, "agent: told to end: waiting for the job's processes")
+			fmt.Fprintln(stderr, "agent: terminating: waiting for the job's processes")
 		case <-poll:
 		}
 		poll = time.After(sessionPoll)
 		family := descendants()
 		for _, pid := range ranksOf(family) {
-			if !told[pid] { // also one that has just started
-				told[pid] = true
+			if !signaled[pid] { // also one that has just started
+				signaled[pid] = true
 				_ = syscall.Kill(pid, syscall.SIGTERM) // an error means that it has just ended
 			}
 		}

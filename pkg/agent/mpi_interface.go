@@ -6,14 +6,14 @@ import (
 	"os"
 )
 
-// hydraInterfaces are the variables by which Hydra is told on which interface it is reached: MPICH's
+// hydraInterfaces are the variables that set the interface on which Hydra can be reached: MPICH's
 // (mpiexec -info, MPICH 4.0.2) and Intel's (Intel MPI Library Developer Reference 2021.13, "Hydra Environment
 // Variables"). Open MPI reads neither.
 var hydraInterfaces = []string{"HYDRA_IFACE", "I_MPI_HYDRA_IFACE"}
 
-// addInterface tells Hydra the interface of the pod's address. Otherwise it gives its proxies on the workers
-// the launcher's host name, of which the first label alone does not resolve there. What the user has set
-// stays.
+// addInterface sets the interface of the pod's address for Hydra, unless the user has set one. Otherwise
+// Hydra sends its proxies on the workers the first label of the launcher's host name, which does not resolve
+// there.
 func addInterface() error {
 	name, known := interfaceOf(os.Getenv("POD_IP"))
 	if !known {

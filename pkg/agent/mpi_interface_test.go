@@ -5,17 +5,17 @@ import (
 	"testing"
 )
 
-// TestAddInterface: Hydra is told the interface of the pod's address, unless the user has, or nobody knows.
+// TestAddInterface: Hydra gets the interface of the pod's address, unless the user sets one or it is unknown.
 func TestAddInterface(t *testing.T) {
 	loopback, known := interfaceOf("127.0.0.1")
 	if !known {
 		t.Fatal("this machine has no loopback interface")
 	}
 	cases := map[string]struct{ podIP, own, mpich, intel string }{
-		"the pod's address":    {podIP: "127.0.0.1", mpich: loopback, intel: loopback},
-		"the user's own":       {podIP: "127.0.0.1", own: "ib0", mpich: "ib0", intel: loopback},
-		"an address of nobody": {podIP: "192.0.2.1"},
-		"no address":           {},
+		"the pod's address":  {podIP: "127.0.0.1", mpich: loopback, intel: loopback},
+		"the user's own":     {podIP: "127.0.0.1", own: "ib0", mpich: "ib0", intel: loopback},
+		"an unknown address": {podIP: "192.0.2.1"},
+		"no address":         {},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

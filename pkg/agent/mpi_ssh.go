@@ -16,9 +16,9 @@ const (
 	maxKey           = 16 << 10
 )
 
-// prepareSSH writes what ssh and sshd need, for the user that this process runs as: OpenSSH takes a private
-// key only from a file that nobody else may read (sshkey_perm_ok in authfile.c, 9.2), which no mode of a
-// Secret's volume can say for every user. The names are those that they look for in a ~/.ssh.
+// prepareSSH writes the files of ssh and sshd for the user of this process. OpenSSH reads a private key only
+// from a file that no other user can read (sshkey_perm_ok in authfile.c, 9.2); no mode of a Secret's volume
+// ensures that for every user. The names are those in a ~/.ssh.
 func prepareSSH(o *mpiOptions, environ []string) error {
 	private, err := readBounded(filepath.Join(o.key, secretKeyFile), maxKey)
 	if err != nil {
@@ -40,7 +40,7 @@ func prepareSSH(o *mpiOptions, environ []string) error {
 		{"config", clientConfig(o)},
 		{"sshd_config", serverConfig(o, environ)},
 	} {
-		// Nobody reads it meanwhile: ssh and sshd are started later.
+		// No program reads it meanwhile: ssh and sshd start later.
 		path := filepath.Join(o.dir, f.name)
 		if err := os.Remove(path); err != nil && !os.IsNotExist(err) { // of another user's container before
 			return err

@@ -104,7 +104,7 @@ func TestParseMPI(t *testing.T) {
 	for name, args := range map[string][]string{
 		"no key": {"--dir=d", "--public-key=k", "--", "x"}, "no command": {"--key=k", "--dir=d", "--public-key=k"},
 		"no port":     {"--key=k", "--dir=d", "--public-key=k", "--port=0", "--", "x"},
-		"nobody":      {"--key=k", "--dir=d", "--public-key=k", "--workers=3", "--", "x"},
+		"no worker":   {"--key=k", "--dir=d", "--public-key=k", "--workers=3", "--", "x"},
 		"wrong flag":  {"--keys=k", "--", "x"},
 		"wrong first": {"--key=k", "--dir=d", "--public-key=k", "--workers=3", "--first-worker=x", "--", "x"},
 	} {
@@ -168,13 +168,12 @@ func TestLauncherRunsItsCommand(t *testing.T) {
 	}
 }
 
-// TestProcessesAreTold: an agent that is told to end tells the processes of MPI alone, and waits until they
-// have saved: also those that left their parents. A server is told to end then; mpirun ends by itself.
-func TestProcessesAreTold(t *testing.T) {
-	// A rank takes its time to save. It has a child, which is not told, and which has the same environment. The
-	// rank waits for it: one that its parent has left behind is told, too.
+// TestProcessesAreSignaled: on SIGTERM the agent signals only the processes of MPI, also those whose parents
+// have ended, and waits until they have saved. Then it signals a server; mpirun ends by itself.
+func TestProcessesAreSignaled(t *testing.T) {
+	// A rank saves for a while. It waits for its child, which has the same environment and gets no signal.
 	const rank = `trap "sleep 0.3; : > saved; wait; exit 0" TERM
-sh -c 'trap ": > child-told" TERM; while [ ! -e saved ]; do sleep 0.05; done' &
+sh -c 'trap ": > child-signaled" TERM; while [ ! -e saved ]; do sleep 0.05; done' &
 : > ready; while :; do sleep 0.05; done`
 	for name, c := range map[string]struct {
 		role, command string
@@ -182,7 +181,8 @@ sh -c 'trap ": > child-told" TERM; while [ ! -e saved ]; do sleep 0.05; done' &
 	}{
 		mpiWorkerCommand: {mpiWorkerCommand, `(OMPI_COMM_WORLD_RANK=0 sh -c "$2" &); exec sleep 1000`,
 			128 + int(syscall.SIGTERM)},
-		mpiLauncherCommand: {mpiLauncherCommand, `trap ": > told" TERM; PMI_RANK=0 sh -c "$2" & wait; exit 3`, 3},
+		mpiLauncherCommand: {mpiLauncherCommand, `trap ": > signaled" TERM; PMI_RANK=0 sh -c "$2" & wait; exit 3`,
+			3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			args, dir := mpiKey(t, "ssh-ed25519 AAAA")
@@ -203,8 +203,8 @@ sh -c 'trap ": > child-told" TERM; while [ ! -e saved ]; do sleep 0.05; done' &
 			if !exists("saved") {
 				t.Error("the agent ended before the rank had saved")
 			}
-			if exists("told") || exists("child-told") {
-				t.Error("not only the rank was told")
+			if exists("signaled") || exists("child-signaled") {
+				t.Error("not only the rank got a signal")
 			}
 		})
 	}

@@ -154,7 +154,7 @@ func (o *observer) setStatus(status *checkpoint.Status) {
 	}
 }
 
-// readReportedCheckpoint trusts the trainer's status: nobody else can see an object store.
+// readReportedCheckpoint trusts the trainer's status: the agent cannot read an object store.
 func (o *observer) readReportedCheckpoint() {
 	o.state.mu.Lock()
 	status, known := o.state.status, o.state.commit

@@ -60,9 +60,9 @@ func TestHalfWrittenStatusKeepsTheLastOne(t *testing.T) {
 			t.Fatalf("cut at %d: %+v", cut, r)
 		}
 	}
-	s.observe() // the same half again: nobody is writing it
+	s.observe() // the same half again: the trainer is not writing it
 	if r := s.report(); r.Step != 7 || !strings.Contains(r.Problem, "status file") {
-		t.Errorf("a status that stays broken is said to be: %+v", r)
+		t.Errorf("the report of a status that stays broken: %+v", r)
 	}
 	s.status(`{"step":8}`)
 	s.observe()
@@ -180,7 +180,7 @@ func TestSavesAreTimedAndTornCheckpointsNamed(t *testing.T) {
 	select {
 	case <-s.state.news:
 	default:
-		t.Error("a commit is not told at once")
+		t.Error("a commit is not reported at once")
 	}
 }
 
@@ -265,8 +265,8 @@ func TestRetention(t *testing.T) {
 	}
 }
 
-// TestRetentionKeepsTheLastCommit: a trainer that begins its steps anew commits steps that look old, here on
-// a volume whose clock is wrong.
+// TestRetentionKeepsTheLastCommit: a trainer that restarts its steps commits steps that look old, here on a
+// volume whose clock is wrong.
 func TestRetentionKeepsTheLastCommit(t *testing.T) {
 	s := newObserverFixture(t, func(o *options) { o.keepLast = 1 })
 	for _, step := range []int64{100, 200, 5, 300} {

@@ -68,7 +68,7 @@ func parseVolumes(texts []string, env func(string) string) ([]location, error) {
 			return nil, err
 		}
 		if l.objectStore {
-			return nil, errors.New("the checkpoints are on an object store: nobody but the trainer can see them")
+			return nil, errors.New("the checkpoints are on an object store, which only the trainer can read")
 		}
 		return []location{l}, nil
 	}

@@ -102,7 +102,7 @@ func read(t *testing.T, path string) string {
 	return string(data)
 }
 
-// gone reports whether a process has ended. It may be a zombie: once the agent has ended nobody reaps it.
+// gone reports whether a process has ended. It can be a zombie: after the agent no process reaps it.
 func gone(pid string) bool {
 	data, err := os.ReadFile("/proc/" + pid + "/stat")
 	return err != nil || strings.Contains(string(data), ") Z ")

@@ -40,7 +40,7 @@ type scanRequest struct {
 // scanAnswer is a child's answer, or why there is none.
 type scanAnswer struct {
 	Found []checkpoint.Found `json:"found,omitempty"`
-	// Choice names as many of those passed over as anybody is told of.
+	// Choice names as many passed-over checkpoints as a report does.
 	Choice *checkpoint.Choice `json:"choice,omitempty"`
 	Error  string             `json:"error,omitempty"`
 	// NotExist: the directory is not there.
@@ -121,8 +121,8 @@ func (s *scanner) ask(r scanRequest, timeout time.Duration) (*scanAnswer, error)
 	if err != nil {
 		return nil, err
 	}
-	said := &head{limit: maxScanErrors}
-	cmd.Stdout, cmd.Stderr = stdout, said
+	stderr := &head{limit: maxScanErrors}
+	cmd.Stdout, cmd.Stderr = stdout, stderr
 	err = cmd.Start()
 	stdout.Close()
 	if err != nil {
@@ -134,31 +134,31 @@ func (s *scanner) ask(r scanRequest, timeout time.Duration) (*scanAnswer, error)
 	go func() {
 		all, _ := io.ReadAll(io.LimitReader(out, maxScanOutput+1))
 		out.Close()
-		_ = cmd.Process.Kill() // it may not have ended, if it said too much
+		_ = cmd.Process.Kill() // it is still running if its output is too long
 		// As process 1 the agent also collects its children elsewhere (trainer.reap), so that the child's exit
 		// status may be lost. Only a whole answer counts.
 		_ = cmd.Wait()
-		close(gone) // before the answer: whoever has it may ask again at once
+		close(gone) // before the answer: its receiver can start another scan at once
 		data <- all
 	}()
 	select {
 	case all := <-data:
-		return parseScanAnswer(all, said.String())
+		return parseScanAnswer(all, stderr.String())
 	case <-s.clock.After(timeout):
 		_ = cmd.Process.Kill()
 		return nil, fmt.Errorf("what it holds is unknown: looking at it took more than %s", timeout)
 	}
 }
 
-func parseScanAnswer(data []byte, said string) (*scanAnswer, error) {
+func parseScanAnswer(data []byte, stderr string) (*scanAnswer, error) {
 	var answer scanAnswer
 	if len(data) > maxScanOutput {
 		return nil, errors.New("what it holds is unknown: it is too much to tell")
 	}
 	if err := json.Unmarshal(data, &answer); err != nil {
-		line, _, _ := bytes.Cut([]byte(said), []byte("\n"))
+		line, _, _ := bytes.Cut([]byte(stderr), []byte("\n"))
 		if len(line) == 0 {
-			line = []byte("it said nothing")
+			line = []byte("no output")
 		}
 		return nil, fmt.Errorf("what it holds is unknown: the process that looked at it died (%s)",
 			checkpoint.Printable(string(line), 120))

@@ -24,11 +24,11 @@ func scannerOf(c clock, script string) *scanner {
 	return s
 }
 
-// TestChildThatFails: whatever becomes of the child, there is an error that says that nothing is known.
+// TestChildThatFails: however the child fails, the agent returns an error and no answer.
 func TestChildThatFails(t *testing.T) {
 	for script, want := range map[string]string{
 		`echo '{"found":[{'; echo "fatal error: out of memory" >&2`: "died (fatal error: out of memory)",
-		`exit 3`:                             "died (it said nothing)",
+		`exit 3`:                             "died (no output)",
 		`kill -9 $$`:                         "died",
 		`yes '{"found":['`:                   "too much to tell",
 		`yes trouble | head -c 10000000 >&2`: "died (trouble)",
@@ -163,7 +163,7 @@ func TestLargeVolume(t *testing.T) {
 	}
 }
 
-// TestPipesAreNotOpened: a pipe in the place of a file, or of the whole directory, keeps nobody waiting.
+// TestPipesAreNotOpened: a pipe in the place of a file, or of the whole directory, does not block the scan.
 func TestPipesAreNotOpened(t *testing.T) {
 	dir := t.TempDir()
 	save(dir, 100, "x")

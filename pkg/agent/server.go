@@ -49,7 +49,7 @@ func (s server) client() *reportclient.Client {
 	return &reportclient.Client{URL: s.url, UserAgent: "trainingjob-agent/" + Version, Token: s.token, CA: s.ca}
 }
 
-// token reads the token anew for each report: the kubelet renews it.
+// token reads the token for each report, since the kubelet renews it.
 func (s server) token(context.Context) (string, error) {
 	data, err := readBounded(s.tokenFile, maxTokenBytes)
 	token := strings.TrimSpace(string(data))

@@ -14,7 +14,7 @@ type settingsFile struct {
 	written checkpoint.Settings
 }
 
-// take takes over the settings of an answer. What cannot be written is tried again with the next one.
+// take writes the settings of an answer. If the write fails, the next answer retries it.
 func (f *settingsFile) take(a *checkpoint.Answer) {
 	if a.Settings == nil {
 		return
@@ -31,7 +31,7 @@ func (f *settingsFile) take(a *checkpoint.Answer) {
 	}
 	f.state.setProblem("settings file", "")
 	f.written = *a.Settings
-	f.log.Printf("told the trainer: a checkpoint every %d s, of which %d are kept", f.written.IntervalSeconds,
+	f.log.Printf("set for the trainer: a checkpoint every %d s, of which %d are kept", f.written.IntervalSeconds,
 		f.written.KeepLast)
 }
 

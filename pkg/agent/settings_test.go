@@ -39,8 +39,8 @@ func TestSettings(t *testing.T) {
 	if n := f.state.retainLast(2); n != 9 {
 		t.Errorf("the agent leaves %d", n)
 	}
-	if n := strings.Count(logged.String(), "told the trainer"); n != 1 {
-		t.Errorf("told %d times:\n%s", n, logged.String())
+	if n := strings.Count(logged.String(), "set for the trainer"); n != 1 {
+		t.Errorf("logged %d times:\n%s", n, logged.String())
 	}
 }
 
@@ -52,7 +52,7 @@ func TestRetentionFollowsTheOperator(t *testing.T) {
 		s.settle()
 	}
 	if !exists(filepath.Join(s.opts.dir, "step-10")) {
-		t.Fatal("a checkpoint was deleted, and nobody had asked for that")
+		t.Fatal("a checkpoint was deleted without retention")
 	}
 	s.state.setRetain(1)
 	s.settle()

@@ -28,7 +28,7 @@ type state struct {
 	// deliveredID of the last command that was handed to the trainer.
 	deliveredID string
 	// retain is how many checkpoints the operator's last answer leaves on the volume, 0 for all; nil: no answer
-	// has said so.
+	// had a number.
 	retain   *int
 	problems map[string]string
 	// news is signalled when something must be reported at once: a commit, another phase.
