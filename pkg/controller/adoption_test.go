@@ -16,7 +16,7 @@ import (
 
 const prebuiltGroup = "made-for-bert"
 
-// adoptingBackend has gangs whose group somebody else makes.
+// adoptingBackend has gangs whose group another controller creates.
 type adoptingBackend struct {
 	native.Backend
 	stubs.NoQuotas

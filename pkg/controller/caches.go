@@ -39,7 +39,7 @@ func CacheOptions(namespaces ...string) cache.Options {
 	}
 }
 
-// transformJob drops kubectl's copy of the whole spec. A patch of the status is computed from two trimmed
+// transformJob drops kubectl's copy of the spec. A patch of the status is computed from two trimmed
 // objects, so it does not touch that annotation.
 func transformJob(in any) (any, error) {
 	if job, ok := in.(*v1alpha1.TrainingJob); ok {
@@ -50,7 +50,7 @@ func transformJob(in any) (any, error) {
 	return in, nil
 }
 
-// transformOther drops who wrote what, and shares what other objects say, too.
+// transformOther drops the managed fields, and shares the memory of equal parts.
 func transformOther(in any) (any, error) {
 	if o, ok := in.(client.Object); ok {
 		o.SetManagedFields(nil)

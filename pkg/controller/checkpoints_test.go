@@ -276,7 +276,7 @@ func TestSearchIsNoRank(t *testing.T) {
 	f.sync()
 	f.restart() // the process that saw them go is dead
 	f.sync()
-	f.wants("nobody knows why they went", "patch TrainingJob/status bert", "event PodVanished")
+	f.wants("no event explains why they are deleted", "patch TrainingJob/status bert", "event PodVanished")
 	f.wants("the search is persisted before its pod exists", "patch TrainingJob/status bert", "event Resolving")
 	f.wants("and then made", "create Pod bert-resolve")
 	f.wants("once")

@@ -69,7 +69,7 @@ func TestOperatorOnRealSchedulers(t *testing.T) {
 		})
 	}
 	t.Run("a field of the group that is not wanted any more goes", e.removedField)
-	t.Run("an operator that is started anew writes nothing", func(t *testing.T) { e.startedAnew(t, backends) })
+	t.Run("an operator that restarts writes nothing", func(t *testing.T) { e.restarted(t, backends) })
 }
 
 // endsWhileItStarts: a manager of controller-runtime 0.25.2 spins for ever instead if an informer was asked
@@ -278,7 +278,7 @@ func (e environment) removedField(t *testing.T) {
 		return q != "nowhere", q
 	})
 	if group.UID != uid {
-		t.Error("the group was made anew, and lost its place")
+		t.Error("the group was recreated, and lost its place")
 	}
 	var list []string
 	for _, w := range e.operator.written(job.Namespace) {
@@ -289,7 +289,7 @@ func (e environment) removedField(t *testing.T) {
 	t.Logf("writes of the group: %v", list)
 }
 
-func (e environment) startedAnew(t *testing.T, backends []scheduler.Backend) {
+func (e environment) restarted(t *testing.T, backends []scheduler.Backend) {
 	ns := e.namespace(t)
 	var jobs []*v1alpha1.TrainingJob
 	for _, name := range schedulerNames {

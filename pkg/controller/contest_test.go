@@ -175,8 +175,8 @@ func (c *contest) suspend(name string, suspend bool) {
 	}
 }
 
-// report has rank 0 of a job say how far it is, and what it has saved last, if it has. It answers whoever has
-// asked it to save.
+// report makes rank 0 of a job report its progress, and its last checkpoint if it has one. It also answers a
+// request for a checkpoint.
 func (c *contest) report(name string, step, saved int64) {
 	c.t.Helper()
 	job := c.jobNamed(name)

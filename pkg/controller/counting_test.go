@@ -17,9 +17,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/meter"
 )
 
-// TestANewProcessCountsNoHistory: what a former operator has counted is not counted again, however often the
-// new one looks, and what happens next counts once.
-func TestANewProcessCountsNoHistory(t *testing.T) {
+// TestRestartCountsNoHistory: a new operator does not count again what a former one has counted, however
+// often it reconciles. It counts new changes once.
+func TestRestartCountsNoHistory(t *testing.T) {
 	f := newFixture(t, bert(2))
 	f.wants("queued", queued...)
 	f.wants("created", created...)

@@ -84,8 +84,8 @@ func boundRanks(s *memory.Observed) map[string]int32 {
 	return bound
 }
 
-// unplaceable returns the Snapshot's Unplaceable; nil: the gang's pods must exist all the same, or do not
-// exist before its scheduler has let it in.
+// unplaceable returns the Snapshot's Unplaceable; nil: the gang's pods must exist anyway, or are created only
+// after its scheduler has admitted it.
 func (e *explainer) unplaceable(s *memory.Observed) func() (scheduler.Explanation, bool) {
 	if e.state == nil || !scheduler.Of(s.Backend).PodsFirst || !e.autoscaler.IsAbsent() ||
 		len(s.SchedulerGang().Roles) == 0 || s.Job.Status.Phase != v1alpha1.PhaseQueued {

@@ -112,8 +112,8 @@ func mountsClaim(job *v1alpha1.TrainingJob) *v1alpha1.TrainingJob {
 	return job
 }
 
-// TestClaimsAreReadBeforeOthersMakeRoom: nobody ends for a gang that waits for a claim.
-func TestClaimsAreReadBeforeOthersMakeRoom(t *testing.T) {
+// TestClaimsAreReadBeforePreemption: no victim yields to a gang that waits for a claim.
+func TestClaimsAreReadBeforePreemption(t *testing.T) {
 	for class, reads := range map[string]int{"": 0, "high-waits": 1} {
 		f := newFixture(t, mountsClaim(bert(2)))
 		f.withNodes(backends.NodeAutoscalerAbsent, "8")
@@ -170,8 +170,8 @@ func TestClaimsAreReadRarely(t *testing.T) {
 	idle(1, "until it is old news")
 }
 
-// TestRoomThatLastsIsTold: what a decision has met once is remembered until the next.
-func TestRoomThatLastsIsTold(t *testing.T) {
+// TestOtherReasonIsKept: the operator keeps the other reason of a decision until the next decision.
+func TestOtherReasonIsKept(t *testing.T) {
 	f := crowdedFixture(t, nil)
 	f.dependencies.clusterState.SetClasses([]schedulingv1.PriorityClass{
 		{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 1000},

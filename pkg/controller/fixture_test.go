@@ -53,7 +53,7 @@ type fixture struct {
 	mu sync.Mutex
 	// did lists writes and events in order.
 	did []string
-	// full, where set, is told every write that was not rejected, and what it carries.
+	// full, if set, receives every write that was not rejected, with its content.
 	full func(write string, carries any)
 	// applyStatus, where set, stores what is applied to a status, in place of the store itself.
 	applyStatus func(runtime.ApplyConfiguration) error

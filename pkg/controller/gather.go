@@ -25,8 +25,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// gatherer reads what Decide may know. It reads caches alone, except for writes of ours that the watch does
-// not show for long, and for what explains why a job waits.
+// gatherer reads the input of Decide. It reads caches only, except for our own writes that the watch does not
+// show for long, and for the claims that explain why a job waits.
 type gatherer struct {
 	client       client.Client
 	live         memory.LiveReader
@@ -38,18 +38,18 @@ type gatherer struct {
 	// backends.ClusterObjects is nil where no backend has ClusterKinds.
 	clusterObjects *backends.ClusterObjects
 	explainer      *explainer
-	// planner is nil where nobody plans who makes room.
+	// planner is nil where preemption planning is off.
 	planner *planner.Planner
 	// agent as it is configured now; nil where there is none.
 	agent func() render.Agent
-	// reports is nil where nobody receives any.
+	// reports is nil where no server receives reports.
 	reports   Reports
 	lifecycle observation.Lifecycle
 	// gpus are what counts as such; none: the default ones.
 	gpus []string
 	// gpuTolerations of ranks that request GPUs.
 	gpuTolerations []corev1.Toleration
-	// mlflowTrackingURI that ranks are told.
+	// mlflowTrackingURI that ranks get.
 	mlflowTrackingURI string
 }
 
@@ -151,7 +151,7 @@ func (g *gatherer) gatherOwned(s *memory.Observed) {
 	s.NamedAttempt = namedAttempt(s)
 	attempt := fmt.Sprint(s.Job.Status.Attempt)
 	if s.Job.Status.Phase.Finished() {
-		attempt = memory.NoAttempt // nobody asks for departed pods any more: they are dropped
+		attempt = memory.NoAttempt // a finished job needs no departed pods: they are dropped
 	}
 	s.Departed = g.owned.DepartedPods(s.Job.UID, attempt)
 }
@@ -192,8 +192,8 @@ func (g *gatherer) gatherReport(s *memory.Observed) {
 	}
 }
 
-// gatherVerdict reads what the gang's scheduler says of it. Of a job that was never valid nothing is read:
-// the verdict would be about a gang that nobody can describe.
+// gatherVerdict reads the verdict of the gang's scheduler. A job that was never valid has no gang that could
+// get one.
 func gatherVerdict(s *memory.Observed, clusterObjects scheduler.Objects) {
 	if !s.Gang.Known() {
 		return
@@ -202,8 +202,8 @@ func gatherVerdict(s *memory.Observed, clusterObjects scheduler.Objects) {
 	s.Verdict = s.Backend.Read(*s.Gang.Gang, objs)
 }
 
-// namedAttempt is the attempt of the slices that exist: where they are of several, one that is not the
-// current one. What another has labelled counts as such.
+// namedAttempt returns the attempt of the slices that exist; if they belong to several, one that is not the
+// current one; -1 for a label that is no attempt.
 func namedAttempt(s *memory.Observed) int32 {
 	var named int32
 	for _, o := range s.Slices {

@@ -30,8 +30,8 @@ func (jobHandler) Create(_ context.Context, e event.TypedCreateEvent[*v1alpha1.T
 	turn.Take(q, client.ObjectKeyFromObject(e.Object), priority, 0)
 }
 
-// priorityAtStart is a job's when the operator starts: first comes what was asked while there was none, then
-// the jobs that hold nodes.
+// priorityAtStart returns the priority of a job when the operator starts: first the jobs that users changed
+// while no operator ran, then those that hold nodes.
 func priorityAtStart(job *v1alpha1.TrainingJob) int {
 	switch phase := job.Status.Phase; {
 	case job.Status.ObservedGeneration != job.Generation || !job.DeletionTimestamp.IsZero():
@@ -44,14 +44,14 @@ func priorityAtStart(job *v1alpha1.TrainingJob) int {
 
 func (jobHandler) Update(_ context.Context, e event.TypedUpdateEvent[*v1alpha1.TrainingJob], q turn.Queue) {
 	priority := turn.Usual
-	if askedOrMoved(e.ObjectOld, e.ObjectNew) {
+	if isUrgentChange(e.ObjectOld, e.ObjectNew) {
 		priority = turn.Urgent
 	}
 	turn.Take(q, client.ObjectKeyFromObject(e.ObjectNew), priority, 0)
 }
 
-// askedOrMoved reports whether more has changed than what the status tells meanwhile.
-func askedOrMoved(before, after *v1alpha1.TrainingJob) bool {
+// isUrgentChange reports whether more than details of the status has changed.
+func isUrgentChange(before, after *v1alpha1.TrainingJob) bool {
 	return before.UID != after.UID || before.Generation != after.Generation ||
 		!maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations) ||
 		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
@@ -91,7 +91,7 @@ func (h *ownedHandler) Update(_ context.Context, e event.UpdateEvent, q turn.Que
 	h.enqueue(q, e.ObjectNew, h.urgency(e.ObjectNew))
 }
 
-// Delete acts at once: what is gone comes with no others to wait for.
+// Delete enqueues at once: a deletion is not part of a batch.
 func (h *ownedHandler) Delete(_ context.Context, e event.DeleteEvent, q turn.Queue) {
 	h.owned.ObserveGone(e.Object)
 	if _, ok := memory.OwnerUID(e.Object); ok {

@@ -90,10 +90,10 @@ func TestUrgentFirst(t *testing.T) {
 		"a job has a new attempt":               {first: true, event: changed(attempt)},
 		"a restart is asked for":                {first: true, event: changed(restart)},
 		"a queue is named":                      {first: true, event: changed(queue)},
-		"a job tells why it waits":              {event: changed(message)},
+		"a job has a reason why it waits":       {event: changed(message)},
 		"a pod gets a node":                     {first: true, event: updated(pod("node-0"))},
 		"a pod that waits ends":                 {first: true, event: updated(ending)},
-		"a pod is told why it waits":            {event: updated(pod(""))},
+		"a pod has a reason why it waits":       {event: updated(pod(""))},
 		"a pod is gone": {first: true, event: func(q turn.Queue) {
 			pods.Delete(t.Context(), event.DeleteEvent{Object: pod("node-0")}, q)
 		}},

@@ -16,11 +16,11 @@ import (
 
 const dispatcherName = "example.com/dispatcher"
 
-// dispatchingBackend has the gangs of some jobs run in another cluster. It records what it is told.
+// dispatchingBackend runs the gangs of some jobs in another cluster. It records the statuses that it gets.
 type dispatchingBackend struct {
 	native.Backend
 	stubs.NoQuotas
-	told *[]scheduler.GangStatus
+	got *[]scheduler.GangStatus
 }
 
 func (dispatchingBackend) Traits() scheduler.Traits {
@@ -30,7 +30,7 @@ func (dispatchingBackend) Traits() scheduler.Traits {
 func (b dispatchingBackend) SyncStatus(
 	_ scheduler.Gang, status scheduler.GangStatus, _ []client.Object,
 ) []scheduler.Write {
-	*b.told = append(*b.told, status)
+	*b.got = append(*b.got, status)
 	return nil
 }
 
@@ -38,17 +38,17 @@ func newManagedFixture(t *testing.T, managedBy string) (*fixture, *[]scheduler.G
 	job := bert(2)
 	job.Spec.ManagedBy = managedBy
 	job.Spec.RunPolicy.TTLSecondsAfterFinished = new(int32(60))
-	told := &[]scheduler.GangStatus{}
+	got := &[]scheduler.GangStatus{}
 	f := newFixture(t, job)
-	backend := dispatchingBackend{Backend: native.New(native.Options{}), told: told}
+	backend := dispatchingBackend{Backend: native.New(native.Options{}), got: got}
 	f.r.availability.Backends = []scheduler.Backend{backend}
-	return f, told
+	return f, got
 }
 
 func TestJobOfAnotherControllerIsLeftAlone(t *testing.T) {
 	f, _ := newManagedFixture(t, "example.com/another")
 	for range 3 {
-		f.wants("nothing is made and nothing is said")
+		f.wants("the operator writes nothing")
 	}
 	f.edit(func(j *v1alpha1.TrainingJob) { j.Spec.Image = "" })
 	f.wants("not even that it is invalid")
@@ -65,7 +65,7 @@ func TestJobOfTheOperatorByName(t *testing.T) {
 }
 
 func TestDispatchedJobHasItsGroupAlone(t *testing.T) {
-	f, told := newManagedFixture(t, dispatcherName)
+	f, got := newManagedFixture(t, dispatcherName)
 	f.wants("what stands for the gang, no Service, no pods, and no status", "create PodGroup bert-1")
 	f.sync()
 	f.wants("nothing changed")
@@ -75,42 +75,42 @@ func TestDispatchedJobHasItsGroupAlone(t *testing.T) {
 	})
 	f.wants("ranks that run elsewhere are not missed")
 	want := scheduler.GangStatus{Running: true, Elsewhere: 2, Now: metav1.NewTime(start)}
-	if diff := cmp.Diff(want, (*told)[len(*told)-1]); diff != "" {
-		t.Errorf("the scheduler is told what was mirrored (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, (*got)[len(*got)-1]); diff != "" {
+		t.Errorf("the scheduler gets the mirrored status (-want +got):\n%s", diff)
 	}
 	f.edit(func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.Suspend = new(true) })
 	f.wants("a suspended job has none", "delete PodGroup bert-1")
 	f.sync()
 	f.edit(func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.Suspend = nil })
-	f.wants("it is dispatched anew", "create PodGroup bert-1")
+	f.wants("it is dispatched again", "create PodGroup bert-1")
 	f.countsNothing()
 }
 
 func TestDispatchedJobEnds(t *testing.T) {
-	f, told := newManagedFixture(t, dispatcherName)
+	f, got := newManagedFixture(t, dispatcherName)
 	f.wants("dispatched", "create PodGroup bert-1")
 	f.sync()
 	f.mirror(func(s *v1alpha1.TrainingJobStatus) {
 		s.Phase, s.CompletionTime = v1alpha1.PhaseFailed, new(metav1.NewTime(start))
 		s.Message = "rank 0 exited 1"
 	})
-	f.wants("the scheduler is told, and what it keeps of a finished gang stays")
-	last := (*told)[len(*told)-1]
+	f.wants("the scheduler gets the status, and keeps the group of the finished gang")
+	last := (*got)[len(*got)-1]
 	if !last.Finished || last.Success || last.Message != "rank 0 exited 1" {
-		t.Errorf("told %+v", last)
+		t.Errorf("got %+v", last)
 	}
 	f.clock.SetTime(start.Add(time.Minute))
 	f.wants("its time to live is over", "delete TrainingJob bert")
 	f.countsNothing()
 }
 
-func TestDispatchedJobSaysWhatIsWrongOnce(t *testing.T) {
+func TestDispatchedInvalidJobGetsOneEvent(t *testing.T) {
 	f, _ := newManagedFixture(t, dispatcherName)
 	f.wants("dispatched", "create PodGroup bert-1")
 	f.sync()
 	f.edit(func(j *v1alpha1.TrainingJob) { j.Spec.Image = "" })
-	f.wants("what nobody can render is not touched", "event InvalidSpec")
-	f.wants("and told once")
+	f.wants("a job that cannot be rendered is left alone", "event InvalidSpec")
+	f.wants("and gets one event")
 }
 
 func (f *fixture) edit(change func(*v1alpha1.TrainingJob)) {

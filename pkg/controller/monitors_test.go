@@ -30,8 +30,8 @@ func TestMonitorIsMadeOnce(t *testing.T) {
 	f.wants("another operator writes nothing")
 }
 
-// TestNoTrainingWaitsForItsMonitor: neither where the cluster serves none, nor where it takes none, nor where
-// somebody else's has its name.
+// TestNoTrainingWaitsForItsMonitor: the ranks start also if the cluster serves no PodMonitors, rejects them,
+// or has a foreign one of that name.
 func TestNoTrainingWaitsForItsMonitor(t *testing.T) {
 	for name, rejected := range map[string]error{
 		"not served": &meta.NoKindMatchError{GroupKind: render.PodMonitorKind.GroupKind()},

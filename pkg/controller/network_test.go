@@ -62,7 +62,7 @@ func TestRanksAreNamedOnce(t *testing.T) {
 	f.wants("queued", queued...)
 	f.wants("created", created...)
 	f.sync()
-	f.wants("nobody has an address")
+	f.wants("no rank has an address")
 	f.runs()
 	f.wants("running", "patch TrainingJob/status bert", "event GangRunning")
 	f.wants("all have an address", "create EndpointSlice bert-ipv4-0")
@@ -106,7 +106,7 @@ func TestNamesGoBeforeTheNextAttempt(t *testing.T) {
 		"create Pod bert-worker-0", "create Pod bert-worker-1")
 }
 
-func TestRejectedNamesAreToldAndTriedAgain(t *testing.T) {
+func TestRejectedNamesAreReportedAndRetried(t *testing.T) {
 	f := newRunningFixture(t)
 	f.reject = func(write string) error {
 		if !strings.HasPrefix(write, "create EndpointSlice") {
@@ -153,8 +153,8 @@ func TestServiceWithASelectorIsReplaced(t *testing.T) {
 	}
 }
 
-// TestNamesThatSomebodyChangesAreRestored: an equal slice is passed over without a closer look.
-func TestNamesThatSomebodyChangesAreRestored(t *testing.T) {
+// TestChangedNamesAreRestored: the operator restores a slice that another client has changed.
+func TestChangedNamesAreRestored(t *testing.T) {
 	type slice = discoveryv1.EndpointSlice
 	for name, change := range map[string]func(*slice){
 		"an address":          func(s *slice) { s.Endpoints[1].Addresses = []string{"10.9.9.9"} },

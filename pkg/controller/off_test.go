@@ -82,8 +82,7 @@ func verifyModesDiffer(t *testing.T, backend scheduler.Backend) {
 	}
 }
 
-// play has the gang that has come take the place of the first, which returns after it, is suspended, and goes
-// on.
+// play lets the second gang take the place of the first, which returns after it, is suspended, and resumes.
 func (c *contest) play() {
 	c.t.Helper()
 	c.untilOneWaits()
@@ -110,8 +109,8 @@ func (c *contest) play() {
 	c.settle("its user lets it go on")
 }
 
-// untilOneWaits has a job run that has the only node, and one of high priority come, of a class under which
-// the operator could have others make room.
+// untilOneWaits runs a job on the only node, and submits one of high priority, whose class lets the operator
+// preempt others.
 func (c *contest) untilOneWaits() {
 	c.t.Helper()
 	c.submit("bert", "low")
@@ -123,7 +122,7 @@ func (c *contest) untilOneWaits() {
 	c.clock.Step(time.Minute)
 	c.report("bert", 10, 0)
 	c.settle("it trains")
-	c.clock.Step(15 * time.Minute) // whoever has run for less is protected
+	c.clock.Step(15 * time.Minute) // a gang that has run for less is protected
 	c.report("bert", 100, 80)
 	c.settle("it has saved")
 	c.submit("urgent", "high")

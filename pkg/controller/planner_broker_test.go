@@ -69,7 +69,7 @@ func brokeredFixture(t *testing.T) *fixture {
 	return f
 }
 
-// untilItLacksRoom has bert queued, its rank made, and told that it lacks room.
+// untilItLacksRoom queues bert and creates its rank, until its status shows that it does not fit.
 func (f *fixture) untilItLacksRoom() {
 	f.t.Helper()
 	f.wants("it is queued", queued...)
@@ -108,8 +108,8 @@ func (f *fixture) settleLow() {
 	}
 }
 
-// TestBroker: the plan is written before its victim is told; the victim is ended, and held back until bert
-// runs.
+// TestBroker: the plan is written before the victim gets its order. The victim is stopped, and held back
+// until bert runs.
 func TestBroker(t *testing.T) {
 	f := brokeredFixture(t)
 	pod, group := &corev1.Pod{}, &schedulingv1beta1.PodGroup{}
@@ -171,13 +171,13 @@ func TestBroker(t *testing.T) {
 	for range 3 { // another process, which has made no pass
 		for _, did := range f.reconcileJob("fresh") {
 			if did == "create Pod fresh-worker-0" {
-				t.Fatal("it returns before anybody knows whether it may")
+				t.Fatal("it returns before the first pass")
 			}
 		}
 	}
 }
 
-// TestBrokerRevoked: nobody is asked for a job that waits no longer, though the planner has not seen it yet.
+// TestBrokerRevoked: no victim yields to a job that does not wait any more, before the planner knows that.
 func TestBrokerRevoked(t *testing.T) {
 	for name, change := range map[string]func(*v1alpha1.TrainingJob){
 		"suspended":       func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.Suspend = new(true) },
@@ -292,13 +292,13 @@ func TestBrokerWaitsForClasses(t *testing.T) {
 	}
 }
 
-// TestUnusableClass: the job is told why nobody is asked, and waits under its own class.
+// TestUnusableClass: an event of the job explains why no victim yields, and it waits under its own class.
 func TestUnusableClass(t *testing.T) {
 	f := crowdedFixture(t, brokering)
 	setClasses(f.dependencies.clusterState.Cluster,
 		map[string]string{v1alpha1.AnnotationWaitingClass: "nowhere"})
 	f.sync()
-	f.wants("it is queued, and told", append(queued, "event WaitingClassUnusable")...)
+	f.wants("it is queued, with an event", append(queued, "event WaitingClassUnusable")...)
 	n, s := f.counted("trainingjob_preemption_unusable_classes_total"), f.job().Status.Scheduling
 	if n != 1 || s.WaitingClass != "" {
 		t.Errorf("%f are counted, %+v", n, s)

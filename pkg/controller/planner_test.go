@@ -116,9 +116,9 @@ func TestDryRun(t *testing.T) {
 
 	f.dependencies.counts.Waiting.Store(0)
 	if wake := f.plan(); len(wake) != 0 || f.r.gatherer.planner.PlanFor(f.job()) != nil {
-		t.Errorf("nobody waits, and %v are woken", wake)
+		t.Errorf("no job waits, and %v are woken", wake)
 	}
-	f.wants("that nobody plans any more is no reason for a write")
+	f.wants("the end of planning is no reason for a write")
 }
 
 // TestDryRunWithReports: who reports can be asked to save, so that a save is the most that it loses.
@@ -160,15 +160,15 @@ func TestDryRunOff(t *testing.T) {
 		return writes, f.job().Status
 	}
 	off, plain := history(nil)
-	on, told := history(dryRun)
+	on, planned := history(dryRun)
 	if text, err := json.Marshal(plain); err != nil || containsPreemption(text) {
 		t.Errorf("off, and the status is %s, %v", text, err)
 	}
-	if told.Scheduling.Preemption == nil {
-		t.Fatal("on, and nothing is told")
+	if planned.Scheduling.Preemption == nil {
+		t.Fatal("on, and the status has no plan")
 	}
-	told.Scheduling.Preemption = nil
-	if diff := cmp.Diff(plain, told, cmp.Comparer(sameTime)); diff != "" {
+	planned.Scheduling.Preemption = nil
+	if diff := cmp.Diff(plain, planned, cmp.Comparer(sameTime)); diff != "" {
 		t.Errorf("the rest of the status (-off +on):\n%s", diff)
 	}
 	more := 0
@@ -203,14 +203,14 @@ func (h reportedAt) Reported(job types.UID) (int32, time.Time, bool) {
 	return 1, at, known
 }
 
-// TestPlannerIsIdle: while nobody waits, or nodes and pods are not known, not even the jobs are looked at.
+// TestPlannerIsIdle: while no job waits, or nodes and pods are not known, the planner does not list the jobs.
 func TestPlannerIsIdle(t *testing.T) {
 	f := crowdedFixture(t, dryRun)
 	p := f.r.gatherer.planner
-	p.Client = nobody{}
+	p.Client = unreadable{}
 	p.Counts.Waiting.Store(0)
 	if _, err := p.Plan(t.Context()); err != nil {
-		t.Error("nobody waits:", err)
+		t.Error("no job waits:", err)
 	}
 	p.Counts.Waiting.Store(1)
 	p.State = &backends.ClusterState{Cluster: clusterstate.New(memory.JobKind.Kind)}
@@ -219,10 +219,10 @@ func TestPlannerIsIdle(t *testing.T) {
 	}
 }
 
-// nobody may read by this client.
-type nobody struct{ client.Reader }
+// unreadable is a client whose reads fail.
+type unreadable struct{ client.Reader }
 
-func (nobody) List(context.Context, client.ObjectList, ...client.ListOption) error {
+func (unreadable) List(context.Context, client.ObjectList, ...client.ListOption) error {
 	return fmt.Errorf("it lists jobs")
 }
 

@@ -24,8 +24,8 @@ import (
 )
 
 const (
-	// conflictRequeue is the delay after a conflict or a stale read, in which the cache mostly catches up. It is
-	// also the shortest time to a wake-up.
+	// conflictRequeue is the delay after a conflict or a stale read; the cache mostly catches up meanwhile. It
+	// is also the shortest time to a wake-up.
 	conflictRequeue = 200 * time.Millisecond
 	// rejectionRequeue is the delay after a rejection: the next reconcile decides with the create backoff in its
 	// Snapshot. It should start at once, but a RequeueAfter of zero means none.
@@ -39,7 +39,7 @@ type Reconciler struct {
 	owned        *memory.OwnedCache
 	states       *memory.JobStates
 	availability *backends.Availability
-	// reports is nil where nobody receives any.
+	// reports is nil where no server receives reports.
 	reports  Reports
 	gatherer *gatherer
 	writer   *write.Objects
@@ -107,14 +107,14 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	var rejected *memory.Rejection
 	if errors.Is(applied, memory.ErrStale) || errors.As(applied, &rejected) || plan.DeleteJob {
-		// A rejection is why the job waits, and the plan did not know of it: the next reconcile does.
+		// The plan was made without the rejection, which the next reconcile writes as the reason of the wait.
 		return r.settle(s, plan, applied)
 	}
 	written := r.status.Write(ctx, job, plan)
 	return r.settle(s, plan, errors.Join(applied, written))
 }
 
-// forget drops everything that is remembered of the job that had a name, which is gone.
+// forget drops the state of the deleted job that had a name.
 func (r *Reconciler) forget(name types.NamespacedName) {
 	if r.reports != nil {
 		for _, uid := range r.owned.JobsNamed(name) {
@@ -130,8 +130,8 @@ func (r *Reconciler) releaseGone(ctx context.Context, name types.NamespacedName,
 	return r.writer.ReleaseDeleted(ctx, r.availability.Backends, name, keep)
 }
 
-// settle says what happens next: an error is retried with backoff, a conflict or a rejection silently and
-// soon; otherwise only time may change the answer.
+// settle returns the next step: an error is retried with backoff, a conflict or a rejection soon and without
+// a log line. Otherwise only time can change the answer.
 func (r *Reconciler) settle(s *memory.Observed, plan trainingjob.Plan, err error) (reconcile.Result, error) {
 	var rejected *memory.Rejection
 	switch {
@@ -147,7 +147,7 @@ func (r *Reconciler) settle(s *memory.Observed, plan trainingjob.Plan, err error
 	return reconcile.Result{}, err
 }
 
-// settleGone says what happens next to a job of which nothing is left to decide.
+// settleGone returns the next step for a deleted or terminating job.
 func (r *Reconciler) settleGone(err error) (reconcile.Result, error) {
 	if err != nil && memory.IsOnly(err, memory.IsConflict) {
 		return r.silently(err, conflictRequeue)
@@ -155,7 +155,7 @@ func (r *Reconciler) settleGone(err error) (reconcile.Result, error) {
 	return reconcile.Result{}, err
 }
 
-// silently tries again after a while; 0: when something happens. The error is counted and not logged.
+// silently counts the error without a log line, and retries after a time; 0: at the next event.
 func (r *Reconciler) silently(err error, after time.Duration) (reconcile.Result, error) {
 	r.metrics.CountErrors(err)
 	return reconcile.Result{RequeueAfter: after}, nil

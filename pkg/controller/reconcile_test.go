@@ -141,7 +141,7 @@ func TestDeletedPodIsDeletedOnce(t *testing.T) {
 
 func TestJobThatGoesIsLeftAlone(t *testing.T) {
 	job := bert(2)
-	job.Finalizers = []string{"somebody.example.com/waits"}
+	job.Finalizers = []string{"other.example.com/waits"}
 	job.DeletionTimestamp = &metav1.Time{Time: start}
 	newFixture(t, job).wants("the garbage collector owns it")
 }
@@ -156,7 +156,7 @@ func TestTimeToLive(t *testing.T) {
 		t.Errorf("it wakes when the time is over, got %v, %v", result, err)
 	}
 	f.clock.Step(time.Minute)
-	f.wants("and deletes the job, whose status nobody needs any more", "delete TrainingJob bert")
+	f.wants("and deletes the job, without a write of its status", "delete TrainingJob bert")
 }
 
 // BenchmarkSettledReconcile is what every event of a job that runs costs.

@@ -102,7 +102,7 @@ func TestForeignNameIsNeverAdopted(t *testing.T) {
 		// tried, and given back: what holds the name is not seen before.
 		tried, back []string
 	}{
-		"nobody's": {&corev1.Pod{}, "it belongs to nobody", created, []string{"delete Pod bert-worker-0"}},
+		"no owner": {&corev1.Pod{}, "it has no owner", created, []string{"delete Pod bert-worker-0"}},
 		"an old job's": {
 			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(elder, memory.JobKind)},

@@ -14,9 +14,9 @@ type Reports interface {
 	source.Source
 	// Latest returns the newest report of a job's rank 0; false: none has arrived since this process leads.
 	Latest(job types.UID) (observation.Reported, bool)
-	// Reported returns when a job's rank 0 last reported, though it had no news, and from which attempt; false:
+	// Reported returns when a job's rank 0 last reported, also without news, and from which attempt; false:
 	// it has not since this process leads.
 	Reported(job types.UID) (attempt int32, at time.Time, known bool)
-	// Forget drops a job that is gone.
+	// Forget drops a deleted job.
 	Forget(job types.UID)
 }

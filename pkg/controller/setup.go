@@ -38,7 +38,7 @@ type Options struct {
 	Backends []scheduler.Backend
 	// DefaultScheduler for jobs that name none; empty: the first that the cluster serves.
 	DefaultScheduler string
-	// AllowedSchedulers are the only ones that a job may have; empty: all.
+	// AllowedSchedulers are the only ones that a job can have; empty: all.
 	AllowedSchedulers []string
 	// Namespaces are the only ones whose jobs are run, as CacheOptions was given them; none: all.
 	Namespaces []string
@@ -48,22 +48,22 @@ type Options struct {
 	Workers int
 	// Parallel bounds the creates, and the deletes, of one reconcile; default 16.
 	Parallel int
-	// NodeAutoscaler says whether pods that wait may bring nodes; default: the operator looks.
+	// NodeAutoscaler says whether pending pods can trigger new nodes; by default the operator finds out.
 	NodeAutoscaler backends.NodeAutoscaler
 	// GPUs are the names and patterns of resources that count as GPUs; none: the default ones.
 	GPUs []string
 	// GPUTolerations are added to the ranks that request GPUs, from their job's next attempt on.
 	GPUTolerations []corev1.Toleration
-	// MLflowTrackingURI that ranks are told, from their job's next attempt on; empty: none.
+	// MLflowTrackingURI that ranks get, from their job's next attempt on; empty: none.
 	MLflowTrackingURI string
 	// Agent returns the agent that runs beside the trainers of jobs with checkpoints. It is called whenever a
-	// pod is rendered, since the CA of the agent's server rotates. Without one such jobs wait, and say so.
+	// pod is rendered, since the CA of the agent's server rotates. Without one such jobs wait.
 	Agent func() render.Agent
 	// Lifecycle bounds how long gangs hold what they do not use; nil: observation.DefaultLifecycle.
 	Lifecycle *observation.Lifecycle
 	// Planning of preemptions, which the statuses of gangs that do not fit show; nil: none.
 	Planning *planner.Options
-	// Reports of rank 0; nil: nobody receives any.
+	// Reports of rank 0; nil: no server receives reports.
 	Reports Reports
 	// Client for every read and write but uncached reads; default: the manager's. Tests count and fail its
 	// writes.
@@ -129,7 +129,7 @@ func setup(ctx context.Context, mgr manager.Manager, o Options) (*Reconciler, er
 			return nil, fmt.Errorf("watching reports: %w", err)
 		}
 	}
-	// The first discovery precedes any reconcile: otherwise every queued job would say for a moment that it has
+	// The first discovery precedes any reconcile: otherwise every queued job would show for a moment that it has
 	// no scheduler.
 	d.availability.Watch = func(_ context.Context, gvk schema.GroupVersionKind) error { return w.add(gvk) }
 	if err := d.availability.Discover(ctx); err != nil {
@@ -141,7 +141,7 @@ func setup(ctx context.Context, mgr manager.Manager, o Options) (*Reconciler, er
 			return nil, fmt.Errorf("adding the planner: %w", err)
 		}
 	}
-	d.autoscaler.Detect(ctx) // before any reconcile: what is not known yet would create pods in vain
+	d.autoscaler.Detect(ctx) // before any reconcile, which would create pods for nothing
 	return r, errors.Join(mgr.Add(d.availability), mgr.Add(d.clusterState), mgr.Add(d.autoscaler),
 		d.counts.Follow(mgr))
 }
@@ -229,9 +229,9 @@ func newReconciler(d dependencies, o Options) *Reconciler {
 	}
 }
 
-// firstLists is how long the first lists of all kinds may take together; after that the operator ends, and
-// says which did not come. controller-runtime's 2 minutes were too short for one of two operators that began
-// at once with a hundred thousand jobs, on two processors beside a simulated API server.
+// firstLists bounds the first lists of all kinds together. After that the operator exits and logs which one
+// is missing. controller-runtime's 2 minutes were too short for one of two operators that started together
+// with 100,000 jobs, on two processors with a simulated API server.
 const firstLists = 15 * time.Minute
 
 func newController(mgr manager.Manager, r *Reconciler, workers int) (controller.Controller, error) {

@@ -134,7 +134,7 @@ func TestKeyIsMadeOnce(t *testing.T) {
 }
 
 // TestKeyAfterACrash: whichever write of the key is the last of a process, or its answer is lost, the next
-// process makes a key that the pods use, and one that was not recorded is used by nobody.
+// process creates a key that the pods use. No pod uses a key that was not recorded.
 func TestKeyAfterACrash(t *testing.T) {
 	for name, c := range map[string]struct {
 		at      string
@@ -183,8 +183,8 @@ func TestKeyAfterACrash(t *testing.T) {
 	}
 }
 
-// TestForeignSecretIsNotTaken: a Secret that has the name already is neither used nor changed, whoever made
-// it; another key has another name.
+// TestForeignSecretIsNotTaken: the operator neither uses nor changes an existing Secret of that name. Another
+// key has another name.
 func TestForeignSecretIsNotTaken(t *testing.T) {
 	f := newFixture(t, overMPI())
 	f.withAgent()
@@ -213,8 +213,8 @@ func TestForeignSecretIsNotTaken(t *testing.T) {
 	}
 }
 
-// TestRecordThatIsNotOursIsNotUsed: a name in the status that no key of this job can have is somebody's
-// attempt to have a Secret of the namespace mounted.
+// TestRecordThatIsNotOursIsNotUsed: a name in the status that no key of this job can have is an attempt to
+// mount another Secret of the namespace.
 func TestRecordThatIsNotOursIsNotUsed(t *testing.T) {
 	job := overMPI()
 	job.Status.MPI = &v1alpha1.MPIStatus{SSHSecretName: "database", SSHPublicKey: "ssh-ed25519 AAAA"}
@@ -228,8 +228,8 @@ func TestRecordThatIsNotOursIsNotUsed(t *testing.T) {
 	}
 }
 
-// TestRejectedSecretIsTheBlocker: a quota on Secrets, or a role without the right, is said, and tried again
-// later.
+// TestRejectedSecretIsTheBlocker: a quota on Secrets, or a missing right, is the blocker; the operator
+// retries.
 func TestRejectedSecretIsTheBlocker(t *testing.T) {
 	f := newFixture(t, overMPI())
 	f.withAgent()

@@ -15,7 +15,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler/schedulertest/stubs"
 )
 
-const finalizer, endMessage = "example.com/guards-quota", "example.com/told"
+const finalizer, endMessage = "example.com/guards-quota", "example.com/end"
 
 // finalizerBackend is a QuotaSystem whose groups carry a finalizer of ours and record how the gang ended.
 type finalizerBackend struct {
@@ -80,7 +80,7 @@ func (f *fixture) group() *schedulingv1beta1.PodGroup {
 	return &groups.Items[0]
 }
 
-func TestSchedulerIsToldOnceThatTheGangHasEnded(t *testing.T) {
+func TestSchedulerGetsTheEndOnce(t *testing.T) {
 	f := newFinalizerFixture(t)
 	f.setPods(func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })
 	f.sync()
@@ -89,11 +89,11 @@ func TestSchedulerIsToldOnceThatTheGangHasEnded(t *testing.T) {
 	f.sync()
 	f.wants("once")
 	if got := f.group().Annotations[endMessage]; got != "2/2 ranks succeeded" {
-		t.Errorf("the scheduler was told %q", got)
+		t.Errorf("the scheduler got %q", got)
 	}
 }
 
-// While a pod of a deleted job may still run, its group holds the quota; after that nobody but us would free
+// While a pod of a deleted job can still run, its group holds the quota. After that only the operator frees
 // it.
 func TestGroupOfADeletedJobIsReleasedWithItsLastPod(t *testing.T) {
 	f := newFinalizerFixture(t)

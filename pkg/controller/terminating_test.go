@@ -10,7 +10,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// keeper is somebody's finalizer, such as that of a server that has not recorded the job yet.
+// keeper is a foreign finalizer, such as that of a server that has not recorded the job yet.
 const keeper = "example.com/keeps"
 
 // heldJob is a gang of two that runs, whose job is then deleted and held by a finalizer.
@@ -62,7 +62,7 @@ func TestRanksOfAnOrphaningDeletionStay(t *testing.T) {
 	f.wants("the user keeps them")
 }
 
-// The scheduler of such a dialect is told once no rank is left, which then frees the places.
+// The operator reports to the scheduler once that no rank is left; the scheduler then frees the quota.
 func TestGroupOfAJobThatIsHeldIsReleasedWithItsLastPod(t *testing.T) {
 	f := newFinalizerFixture(t)
 	job := f.job()
@@ -77,7 +77,7 @@ func TestGroupOfAJobThatIsHeldIsReleasedWithItsLastPod(t *testing.T) {
 	}
 	f.wants("its ranks first", "delete Pod bert-worker-0", "delete Pod bert-worker-1")
 	f.sync()
-	f.wants("told with the last", "patch PodGroup bert-1")
+	f.wants("the release with the last", "patch PodGroup bert-1")
 	f.sync()
 	f.wants("once")
 	job = &v1alpha1.TrainingJob{}

@@ -65,7 +65,7 @@ func TestSchedulerThatRestsIsWoken(t *testing.T) {
 	f.sync()
 	f.wants("which was not needed any more", "patch TrainingJob/status bert", "event GangRunning")
 	f.clock.Step(time.Hour)
-	f.wants("a gang that runs needs nobody woken, and its group is not applied anew")
+	f.wants("a running gang wakes no scheduler, and its group is not applied again")
 }
 
 func TestSchedulerIsWokenByPods(t *testing.T) {

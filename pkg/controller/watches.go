@@ -27,7 +27,7 @@ import (
 // never ends.
 const syncTimeout = time.Minute
 
-// waker carries jobs to the queue for which no object's event tells that they must be reconciled.
+// waker is a memory.Waker that enqueues jobs through a channel.
 type waker chan event.TypedGenericEvent[awakened]
 
 // awakened is a job and the priority of its turn.

@@ -155,8 +155,8 @@ func waitingReasons(t *testing.T) []string {
 		values = append(values, known["Reason"+name])
 	}
 	for _, folder := range []string{
-		"pkg/trainingjob", "pkg/controller", "scheduler", "scheduler/volcano", "scheduler/native",
-		"scheduler/coscheduling", "scheduler/kueue",
+		"pkg/trainingjob", "pkg/controller", "pkg/controller/memory", "pkg/controller/backends", "scheduler",
+		"scheduler/volcano", "scheduler/native", "scheduler/coscheduling", "scheduler/kueue",
 	} {
 		for _, file := range parse(t, folder) {
 			ast.Inspect(file, func(n ast.Node) bool {

@@ -17,14 +17,14 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 )
 
-// NodeAutoscaler says whether something adds nodes for pods that wait. Where it may, the pods of a gang that
-// fits on no node must exist: they are what brings the node.
+// NodeAutoscaler says whether a node autoscaler adds nodes for pending pods. If it can, the pods of a gang
+// that fits on no node must exist, since they trigger the new node.
 type NodeAutoscaler string
 
 const (
 	// NodeAutoscalerDetect looks for the traces of Karpenter and of the Cluster Autoscaler. The default.
 	NodeAutoscalerDetect NodeAutoscaler = ""
-	// NodeAutoscalerPresent and NodeAutoscalerAbsent are what the admin says.
+	// NodeAutoscalerPresent and NodeAutoscalerAbsent are set by the admin.
 	NodeAutoscalerPresent NodeAutoscaler = "present"
 	NodeAutoscalerAbsent  NodeAutoscaler = "absent"
 )
@@ -47,7 +47,7 @@ type groupLister interface {
 	ServerGroups() (*metav1.APIGroupList, error)
 }
 
-// Autoscaler knows whether nodes may be added for pods that wait. It is a manager.Runnable.
+// Autoscaler finds out whether a node autoscaler can add nodes for pending pods. It is a manager.Runnable.
 type Autoscaler struct {
 	mode      NodeAutoscaler
 	discovery groupLister
@@ -58,6 +58,7 @@ type Autoscaler struct {
 	found *string
 }
 
+// NewAutoscaler returns an Autoscaler that has not searched yet.
 func NewAutoscaler(mode NodeAutoscaler, d groupLister, live client.Reader, c clock.WithTicker) *Autoscaler {
 	a := &Autoscaler{mode: mode, discovery: d, live: live, clock: c}
 	a.absent.Store(mode == NodeAutoscalerAbsent)
@@ -70,7 +71,7 @@ func (a *Autoscaler) IsAbsent() bool { return a != nil && a.absent.Load() }
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (a *Autoscaler) NeedLeaderElection() bool { return false }
 
-// Start implements manager.Runnable: it searches again and again, since an autoscaler may be installed later.
+// Start implements manager.Runnable: it searches every minute, since the admin can install one later.
 func (a *Autoscaler) Start(ctx context.Context) error {
 	if a.mode != NodeAutoscalerDetect {
 		return nil
@@ -87,7 +88,7 @@ func (a *Autoscaler) Start(ctx context.Context) error {
 	}
 }
 
-// Detect searches once. What cannot be read is a doubt, and in doubt there is an autoscaler.
+// Detect searches once. If a read fails, it assumes that there is an autoscaler.
 func (a *Autoscaler) Detect(ctx context.Context) {
 	if a.mode != NodeAutoscalerDetect {
 		return
@@ -103,11 +104,11 @@ func (a *Autoscaler) Detect(ctx context.Context) {
 	a.found = &trace
 }
 
-// trace returns what shows that an autoscaler may run; "" if nothing does.
+// trace returns the sign of an autoscaler; "" if there is none.
 func (a *Autoscaler) trace(ctx context.Context) (string, error) {
 	groups, err := a.discovery.ServerGroups()
 	if err != nil {
-		return "", fmt.Errorf("asking for the API groups: %w", err)
+		return "", fmt.Errorf("listing the API groups: %w", err)
 	}
 	for _, g := range groups.Groups {
 		if slices.Contains(autoscalerGroups, g.Name) {

@@ -55,6 +55,6 @@ func TestAutoscalerIsAbsentOnlyWhenThatIsCertain(t *testing.T) {
 		})
 	}
 	if (*Autoscaler)(nil).IsAbsent() {
-		t.Error("nobody has looked, and it is absent")
+		t.Error("absent before the first search")
 	}
 }

@@ -24,7 +24,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// discoveryPeriod is how often the cluster is asked for the kinds that it does not serve yet.
+// discoveryPeriod is how often Availability looks for the kinds that the cluster does not serve yet.
 const discoveryPeriod = 10 * time.Second
 
 // discoverer is what availability needs of a discovery client.
@@ -32,8 +32,8 @@ type discoverer interface {
 	ServerResourcesForGroupVersion(groupVersion string) (*metav1.APIResourceList, error)
 }
 
-// Availability knows which of the operator's schedulers the cluster serves, and which jobs wait for one that
-// it does not. It asks discovery and not the RESTMapper, which remembers.
+// Availability finds out which of the operator's schedulers the cluster serves, and holds the jobs that wait
+// for one that it does not. It uses discovery and not the RESTMapper, which caches.
 type Availability struct {
 	discovery        discoverer
 	clock            clock.WithTicker
@@ -56,6 +56,7 @@ type Availability struct {
 	waiting map[types.NamespacedName]bool
 }
 
+// NewAvailability returns an Availability that has not discovered any kind yet.
 func NewAvailability(
 	d discoverer, c clock.WithTicker, backends []scheduler.Backend, defaultScheduler string,
 ) *Availability {
@@ -66,8 +67,8 @@ func NewAvailability(
 	}
 }
 
-// Choose returns the scheduler of a job, or says why there is none. A job that somebody else runs has the
-// scheduler that dispatches it; with neither, it is not the operator's.
+// Choose returns the scheduler of a job, or the blocker that explains why there is none. A job that another
+// controller runs has the scheduler that dispatches it; without one, the operator leaves the job alone.
 func (a *Availability) Choose(job *v1alpha1.TrainingJob) (scheduler.Backend, *v1alpha1.Blocker) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -123,7 +124,7 @@ func (a *Availability) dispatcher(managedBy string) string {
 	return ""
 }
 
-// missing returns the required kinds of a backend that are not served, as a reader knows them. The caller
+// missing returns the required kinds of a backend that are not served, for a message. The caller
 // holds the lock.
 func (a *Availability) missing(b scheduler.Backend) []string {
 	var names []string
@@ -140,7 +141,7 @@ func requiredKinds(b scheduler.Backend) []schema.GroupVersionKind {
 	return slices.Concat(b.Kinds(), ClusterKinds(b))
 }
 
-// stateKinds are those that an Explainer wants to see beside its own; a cluster need not serve them.
+// stateKinds returns the additional kinds that an Explainer reads; a cluster need not serve them.
 func stateKinds(b scheduler.Backend) []schema.GroupVersionKind {
 	if e := scheduler.Of(b).Explainer; e != nil {
 		return e.StateKinds()
@@ -188,7 +189,7 @@ func unknownScheduler(name string, backends []scheduler.Backend) *v1alpha1.Block
 	}
 }
 
-// Forget drops a job that is gone.
+// Forget drops a deleted job.
 func (a *Availability) Forget(job types.NamespacedName) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -212,7 +213,7 @@ func (a *Availability) Start(ctx context.Context) error {
 	return nil
 }
 
-// Discover asks once for each kind that is not served yet, and starts to watch what has appeared.
+// Discover looks once for each kind that is not served yet, and watches those that have appeared.
 func (a *Availability) Discover(ctx context.Context) error {
 	for _, b := range a.Backends {
 		for _, gvk := range requiredKinds(b) {
@@ -264,14 +265,14 @@ func (a *Availability) followStateKinds(b scheduler.Backend) error {
 	return nil
 }
 
-// askServed asks the API server whether it serves a kind.
+// askServed requests from the API server whether it serves a kind.
 func (a *Availability) askServed(gvk schema.GroupVersionKind) (bool, error) {
 	list, err := a.discovery.ServerResourcesForGroupVersion(gvk.GroupVersion().String())
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("asking the API server for %s: %w", gvk.GroupVersion(), err)
+		return false, fmt.Errorf("discovering %s: %w", gvk.GroupVersion(), err)
 	}
 	return slices.ContainsFunc(list.APIResources,
 		func(r metav1.APIResource) bool { return r.Kind == gvk.Kind }), nil

@@ -42,7 +42,7 @@ func TestStateKindsAreFollowedWhereTheyAreServed(t *testing.T) {
 		available, settled bool
 		followed           []string
 	}{
-		{"ElasticQuota", false, false, nil}, // nobody asks for it
+		{"ElasticQuota", false, false, nil}, // without a scheduler that reads it
 		{"PodGroup", true, true, []string{"ElasticQuota"}},
 		{"Other", true, true, []string{"ElasticQuota"}},
 	} {

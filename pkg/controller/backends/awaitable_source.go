@@ -15,6 +15,7 @@ type AwaitableSource struct {
 	started chan struct{}
 }
 
+// NewAwaitableSource wraps a source that has not started.
 func NewAwaitableSource(s source.SyncingSource) *AwaitableSource {
 	return &AwaitableSource{SyncingSource: s, started: make(chan struct{})}
 }

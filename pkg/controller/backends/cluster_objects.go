@@ -31,6 +31,7 @@ type ClusterObjects struct {
 	allJobs func() []types.NamespacedName
 }
 
+// NewClusterObjects adds a cache to the manager; allJobs returns the names of all jobs.
 func NewClusterObjects(mgr manager.Manager, allJobs func() []types.NamespacedName) (*ClusterObjects, error) {
 	c, err := cluster.New(mgr.GetConfig(), func(o *cluster.Options) {
 		o.Scheme, o.HTTPClient, o.Logger = mgr.GetScheme(), mgr.GetHTTPClient(), mgr.GetLogger()
@@ -63,7 +64,7 @@ func (c *ClusterObjects) Source(
 	return NewAwaitableSource(source.Kind[client.Object](c.Cluster.GetCache(), empty, enqueueAll)), nil
 }
 
-// List returns the objects beside the gang's own that a backend must see.
+// List returns the cluster-scoped objects that a backend reads.
 func (c *ClusterObjects) List(
 	ctx context.Context, scheme *runtime.Scheme, b scheduler.Backend,
 ) ([]client.Object, error) {

@@ -30,6 +30,7 @@ type ClusterState struct {
 	changed, nodesChanged chan struct{}
 }
 
+// NewClusterState adds the sources of the state to the manager; without namespaces it covers all.
 func NewClusterState(mgr manager.Manager, namespaces []string, wake memory.Waker) (*ClusterState, error) {
 	// A client of its own: the manager's cache holds only what carries our label.
 	c, err := client.NewWithWatch(mgr.GetConfig(), client.Options{

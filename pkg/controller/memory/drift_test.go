@@ -69,7 +69,7 @@ func TestDesiredContent(t *testing.T) {
 	have.Labels = want.GetLabels()
 	have.OwnerReferences = want.GetOwnerReferences()
 	have.Status.Phase = schedulingv1beta1.PodGroupInqueue
-	have.Spec.MinTaskMember = map[string]int32{"somebody else's": 1}
+	have.Spec.MinTaskMember = map[string]int32{"foreign": 1}
 	if drifted, err := HasDrifted(have, want); err != nil || drifted {
 		t.Errorf("what others add is not ours, got %v, %v", drifted, err)
 	}

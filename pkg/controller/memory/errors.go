@@ -13,11 +13,11 @@ import (
 )
 
 var (
-	// ErrStale means that a cache is behind the API server: nothing may be done until it has caught up.
+	// ErrStale means that a cache is behind the API server: the reconcile must wait until it has caught up.
 	ErrStale = errors.New("the cached job is behind the API server")
-	// ErrWaiting means that a write must wait: either an object of ours with the same name is still terminating,
-	// and its deletion event starts the next reconcile, or a rejected create may not be retried yet, and
-	// Plan.Wake does.
+	// ErrWaiting means that a write must wait. Either an object of ours with the same name is terminating, and
+	// its deletion event starts the next reconcile; or a rejected create must not be retried yet, and Plan.Wake
+	// starts it.
 	ErrWaiting = errors.New("waiting for an earlier object of the same name, or for the time to try again")
 )
 
@@ -46,6 +46,7 @@ func WithoutWaiting(err error) error {
 	return err
 }
 
+// IsNamespaceTerminating reports whether a create failed because its namespace is being deleted.
 func IsNamespaceTerminating(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
@@ -54,7 +55,7 @@ func IsNamespaceTerminating(err error) bool {
 // so a conflict means that another object has the name.
 func IsGoneOrReplaced(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsConflict(err) }
 
-// statusMessage returns the API server's own sentence, without the wrapping.
+// statusMessage returns the API server's message, without what wraps it.
 func statusMessage(err error) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && status.Status().Message != "" {
@@ -63,11 +64,11 @@ func statusMessage(err error) string {
 	return observation.Line(err.Error())
 }
 
-// ErrorType is what kind of error ended a reconcile, or what it did: a label, of which there are no others.
+// ErrorType classifies the error of a reconcile. It is the value of a metric's label.
 type ErrorType string
 
 const (
-	// ErrorConflict: somebody else wrote the object first; the next reconcile reads it anew.
+	// ErrorConflict: another client wrote the object first; the next reconcile reads it again.
 	ErrorConflict ErrorType = "conflict"
 	// ErrorStale: a cache is behind the API server.
 	ErrorStale ErrorType = "stale"
@@ -89,7 +90,8 @@ const ErrorTypesHelp = "Reconciles with an error, by type: conflict and stale re
 	"rejected becomes the job's blocker, terminating ends with the namespace, api comes from the API server, " +
 	"internal is a bug."
 
-// TypesOf lists the types of the errors joined in err, each once. That the operator is told to end is none.
+// TypesOf lists the types of the errors joined in err, each once. A canceled context, as at the end of the
+// operator, has no type.
 func TypesOf(err error) []ErrorType {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var types []ErrorType

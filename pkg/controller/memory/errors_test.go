@@ -19,10 +19,10 @@ func TestTypesOfErrors(t *testing.T) {
 		err  error
 		want []ErrorType
 	}{
-		"none":        {nil, nil},
-		"told to end": {fmt.Errorf("reading: %w", context.Canceled), nil},
-		"conflict":    {conflict, []ErrorType{ErrorConflict}},
-		"stale":       {fmt.Errorf("applying: %w", ErrStale), []ErrorType{ErrorStale}},
+		"none":     {nil, nil},
+		"canceled": {fmt.Errorf("reading: %w", context.Canceled), nil},
+		"conflict": {conflict, []ErrorType{ErrorConflict}},
+		"stale":    {fmt.Errorf("applying: %w", ErrStale), []ErrorType{ErrorStale}},
 		"rejected": {
 			errors.Join(&Rejection{}, &Rejection{}), []ErrorType{ErrorRejected},
 		},

@@ -15,9 +15,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// JobStates is this process's memory of every job that exists: what one reconcile must tell the next, and
-// neither the job's status nor any object shows. A new process begins with none and meets the same answers
-// again.
+// JobStates holds what one reconcile passes to the next, for every job that exists, and that neither the
+// job's status nor an object shows. A new process starts with none and gets the same answers of the API
+// server again.
 type JobStates struct {
 	mu     sync.Mutex
 	states map[types.UID]*jobState
@@ -40,7 +40,7 @@ type jobState struct {
 	claimAttempt int32
 	// claims that its pods mount, by name, as they were read last.
 	claims map[string]readClaim
-	// monitorAttempt is the attempt in which the PodMonitor was seen to.
+	// monitorAttempt is the attempt in which the PodMonitor was written or checked.
 	monitorAttempt int32
 	// emitted are the events of emittedAttempt that are emitted once.
 	emitted        map[string]bool
@@ -53,7 +53,7 @@ type jobState struct {
 	otherReason *observation.OtherReason
 }
 
-// Backoff is the Snapshot's CreateBackoff with what the shell must know of the rejection. It belongs to
+// Backoff is the Snapshot's CreateBackoff with the details of the rejection. It belongs to
 // one attempt and one generation of the spec, and never changes once it is set.
 type Backoff struct {
 	observation.CreateBackoff
@@ -67,13 +67,14 @@ type Backoff struct {
 	Retries int
 }
 
+// NewJobStates returns the states of a new process: none.
 func NewJobStates() *JobStates {
 	return &JobStates{
 		states: map[types.UID]*jobState{}, names: map[types.NamespacedName]types.UID{}, Now: time.Now,
 	}
 }
 
-// Track notes that the job of this UID bears the name; a former job of that name is gone, and forgotten.
+// Track records that the job of this UID has the name, and drops the state of a former job of that name.
 func (s *JobStates) Track(name types.NamespacedName, uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +84,7 @@ func (s *JobStates) Track(name types.NamespacedName, uid types.UID) {
 	s.names[name] = uid
 }
 
-// Untrack notes that no job bears the name any more.
+// Untrack records that no job has the name.
 func (s *JobStates) Untrack(name types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,9 +124,9 @@ func (s *JobStates) SetStatusVersion(job types.UID, version string) {
 	s.state(job).statusVersion = version
 }
 
-// WriteConfirms is how long a write of the status, which holds only for the version of the job that it was
-// made from, is as good as an uncached read: less than it takes another leader to follow a process that
-// stands still (leaderelection's defaults: 15 s).
+// WriteConfirms is how long a write of the status replaces an uncached read: the write fails unless the job
+// still has the version that it was made from. It is shorter than the time in which another leader takes over
+// (leaderelection's default: 15 s).
 const WriteConfirms = 3 * time.Second
 
 // AttemptConfirmed reports whether this process has confirmed the attempt by an uncached read, or has just
@@ -140,7 +141,7 @@ func (s *JobStates) AttemptConfirmed(job types.UID, attempt int32) bool {
 	return state.confirmedAttempt == attempt
 }
 
-// SetAttemptWritten records the attempt that the API server has just taken a write of the status for.
+// SetAttemptWritten records the attempt of a status that the API server has just accepted.
 func (s *JobStates) SetAttemptWritten(job types.UID, attempt int32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,7 +155,7 @@ func (s *JobStates) SetAttemptConfirmed(job types.UID, attempt int32) {
 	s.state(job).confirmedAttempt = attempt
 }
 
-// MonitorSeen reports whether this process has seen to the job's PodMonitor in this attempt.
+// MonitorSeen reports whether this process has written or checked the job's PodMonitor in this attempt.
 func (s *JobStates) MonitorSeen(job types.UID, attempt int32) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,14 +188,14 @@ type readClaim struct {
 }
 
 const (
-	// ClaimTTL is how long what was read of a claim holds, less than BlockerRefresh: the claim that a job waits
-	// for is seen at the next look. Changes of pods and nodes bring many more reconciles than that.
+	// ClaimTTL is how long the last read of a claim is valid. It is less than BlockerRefresh, so that the next
+	// refresh reads a claim for which a job waits. Changes of pods and nodes cause many more reconciles.
 	ClaimTTL = 30 * time.Second
-	// BoundClaimTTL is the same for a claim that is bound: it stays so until it is deleted.
+	// BoundClaimTTL is the same for a bound claim, which stays bound until it is deleted.
 	BoundClaimTTL = 10 * time.Minute
 )
 
-// Claim returns what was read of a claim not long ago.
+// Claim returns the last read of a claim; false if there was none, or it is too old.
 func (s *JobStates) Claim(job types.UID, name string) (scheduler.Claim, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -229,8 +230,7 @@ func (s *JobStates) SetMutatedByAdmission(job, object types.UID, hash string) {
 	s.state(job).mutatedByAdmission[object] = hash
 }
 
-// EmitOnce reports whether an event was not emitted yet for this attempt in this process, and records that it
-// is.
+// EmitOnce returns true the first time that this process calls it with an attempt of a job and a key.
 func (s *JobStates) EmitOnce(job types.UID, attempt int32, key string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -262,7 +262,7 @@ func (s *JobStates) SetBackoff(job types.UID, b *Backoff) {
 	s.state(job).backoff = b
 }
 
-// OtherReason of the last decision; nil: it met none.
+// OtherReason returns that of the last decision; nil: it had none.
 func (s *JobStates) OtherReason(job types.UID) *observation.OtherReason {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -275,8 +275,9 @@ func (s *JobStates) SetOtherReason(job types.UID, o *observation.OtherReason) {
 	s.state(job).otherReason = o
 }
 
-// ObjectGone takes an owned object that is gone. Where it held a name that the job of its owner's name needs,
-// that job may retry now: a job that was deleted and created anew waits for the objects of its predecessor.
+// ObjectGone records that an owned object is deleted. If the job with its owner's name waited for the
+// object's name, that job can retry now: a job that was deleted and recreated waits for the objects of its
+// predecessor.
 func (s *JobStates) ObjectGone(obj client.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,15 +19,14 @@ const StatusPrecision = time.Second
 // Observed is what one reconcile has gathered: the Snapshot, and what it takes to apply a plan for it.
 type Observed struct {
 	trainingjob.Snapshot
-	// Groups are the scheduler's objects of the job that exist, services its Services, slices the addresses
-	// under these; terminating ones too.
+	// Groups are the scheduler's objects of the job, Services its Services, and Slices their addresses; all
+	// include terminating objects.
 	Groups, Services, Slices []OwnedObject
 	// Adoption is what the gang names and the job does not own yet.
 	Adoption Adoption
 	// Backoff is the source of Snapshot.CreateBackoff.
 	Backoff *Backoff
-	// RecheckAt is when the API server must be asked about a write of ours that the watch does not show; zero:
-	// never.
+	// RecheckAt is when the gatherer must read an object of our write that the watch does not show; zero: never.
 	RecheckAt time.Time
 }
 
@@ -39,12 +38,12 @@ type Adoption struct {
 	Object *OwnedObject
 }
 
-// IsFree reports whether the object exists and nobody controls it, so that the job may take it.
+// IsFree reports whether the object exists and no controller owns it, so that the job can adopt it.
 func (a Adoption) IsFree() bool {
 	return a.Object != nil && metav1.GetControllerOfNoCopy(a.Object.Object) == nil
 }
 
-// Objects are what the backend must see beside the job's own.
+// Objects returns what the backend reads in addition to the job's own objects.
 func (a Adoption) Objects() []client.Object {
 	if a.Object == nil {
 		return nil
@@ -52,7 +51,7 @@ func (a Adoption) Objects() []client.Object {
 	return []client.Object{a.Object.Object}
 }
 
-// IsBackingOff reports whether a create was rejected and may not be retried yet.
+// IsBackingOff reports whether a create was rejected and must not be retried yet.
 func (s *Observed) IsBackingOff() bool {
 	return s.CreateBackoff != nil && s.Now.Before(s.CreateBackoff.RetryTime)
 }
@@ -83,7 +82,7 @@ func ObjectsOf(b scheduler.Backend, owned []OwnedObject) []client.Object {
 	return objects
 }
 
-// IsNodeReady reports whether the node's kubelet says that it is ready.
+// IsNodeReady reports whether the node has the condition Ready.
 func IsNodeReady(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue

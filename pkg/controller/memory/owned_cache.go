@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// AssumedTimeout is how long a write of ours may stay invisible to the watch before the API server is asked.
+	// AssumedTimeout is how long the watch may not show a write of ours before the gatherer reads the object.
 	AssumedTimeout = 30 * time.Second
 	// maxDeparted bounds how many deleted pods of one job are remembered.
 	maxDeparted = 5000
@@ -32,7 +32,7 @@ const (
 // in between would see a preempted pod as one that vanished. Here the object leaves and its last state
 // becomes known in one step.
 //
-// The objects are the informers' own; nobody may change them.
+// The objects belong to the informers; callers must not change them.
 type OwnedCache struct {
 	clock clock.PassiveClock
 	// onGone receives every owned object whose deletion is observed, in the same step in which the cache drops
@@ -42,13 +42,13 @@ type OwnedCache struct {
 	mu sync.Mutex
 	// jobs by UID. A job is here while any object of it exists, or while the job itself does.
 	jobs map[types.UID]*ownedObjects
-	// byName lists the jobs that have or had a name: more than one where a job was deleted and created anew.
+	// byName lists the jobs that have or had a name: more than one where a job was deleted and recreated.
 	byName map[types.NamespacedName][]types.UID
 }
 
 // ownedObjects are the objects of one job.
 type ownedObjects struct {
-	// name of the job; empty until an event or track tells it.
+	// name of the job; empty until an event or Track sets it.
 	name types.NamespacedName
 	// tracked is set while the job itself exists, under its name.
 	tracked bool
@@ -62,8 +62,7 @@ type ownedObjects struct {
 	departed sparse[*corev1.Pod]
 }
 
-// sparse is a map by UID that is empty most of the time, and then takes no memory: Go's own keep room that
-// they once had.
+// sparse is a map by UID that is mostly empty, and then takes no memory: Go's maps keep their capacity.
 type sparse[V any] map[types.UID]V
 
 func (s *sparse[V]) set(uid types.UID, v V) {
@@ -79,6 +78,7 @@ func (s *sparse[V]) drop(uid types.UID) {
 	}
 }
 
+// NewOwnedCache returns an empty cache, which calls onGone as OwnedCache.onGone documents.
 func NewOwnedCache(c clock.PassiveClock, onGone func(client.Object)) *OwnedCache {
 	return &OwnedCache{
 		clock: c, onGone: onGone,
@@ -86,7 +86,7 @@ func NewOwnedCache(c clock.PassiveClock, onGone func(client.Object)) *OwnedCache
 	}
 }
 
-// Track notes that the job of this UID bears the name; a former job of that name is gone.
+// Track records that the job of this UID has the name; a former job of that name is deleted.
 func (c *OwnedCache) Track(name types.NamespacedName, uid types.UID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -94,16 +94,15 @@ func (c *OwnedCache) Track(name types.NamespacedName, uid types.UID) {
 	c.named(uid, name).tracked = true
 }
 
-// Untrack notes that no job bears the name any more.
+// Untrack records that no job has the name.
 func (c *OwnedCache) Untrack(name types.NamespacedName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closeTracked(name, "")
 }
 
-// closeTracked reduces the jobs of a name that are gone, all but keep, to what the informers still show of
-// them; each such object leaves with its deletion event. The caller holds the lock, as for all methods below
-// that do not take it.
+// closeTracked reduces the deleted jobs of a name, all but keep, to the objects that the informers show. Each
+// leaves with its deletion event. The caller holds the lock, as for all methods below that do not take it.
 func (c *OwnedCache) closeTracked(name types.NamespacedName, keep types.UID) {
 	for _, uid := range slices.Clone(c.byName[name]) {
 		o := c.jobs[uid]
@@ -384,7 +383,7 @@ func (c *OwnedCache) HoldsNodes(job types.UID) bool {
 	return ok && o.hasPod(func(on string) bool { return on != "" })
 }
 
-// hasPod reports whether the node of one of the job's pods is as asked; "" stands for none.
+// hasPod reports whether on is true for the node of one of the job's pods; "" stands for no node.
 func (o *ownedObjects) hasPod(on func(node string) bool) bool {
 	for _, d := range o.delivered {
 		if pod, ok := d.Pod(); ok && on(pod.Spec.NodeName) {

@@ -174,8 +174,8 @@ func TestOwnedCacheForgetsWhatIsGone(t *testing.T) {
 	}
 }
 
-// The hook and the cache change in one step: nobody sees an object that is gone while its name is still
-// waited for, or the other way round.
+// The hook and the cache change in one step: no reader sees a deleted object while another job still waits
+// for its name, or the reverse.
 func TestDeletionRunsTheHookInTheSameStep(t *testing.T) {
 	c, _ := newTestCache()
 	var gone []types.UID
@@ -190,7 +190,7 @@ func TestDeletionRunsTheHookInTheSameStep(t *testing.T) {
 	c.ObserveGone(rankPod("a", "10"))
 	c.ObserveGone(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "foreign", UID: "foreign"}})
 	if fmt.Sprint(gone) != "[never seen a]" {
-		t.Errorf("every owned object that goes is told, also one that the cache does not know: got %v", gone)
+		t.Errorf("want a call for every owned object that is deleted, also an unknown one: got %v", gone)
 	}
 }
 

@@ -18,6 +18,7 @@ type OwnedObject struct {
 	Object client.Object
 }
 
+// NewOwnedObject returns an object of a kind.
 func NewOwnedObject(gvk schema.GroupVersionKind, object client.Object) OwnedObject {
 	return OwnedObject{kind: unique.Make(gvk), Object: object}
 }
@@ -53,7 +54,7 @@ func olderThan(a, b string) bool {
 	return err == nil && order < 0
 }
 
-// trimDeparted keeps what tells why a pod went.
+// trimDeparted keeps what explains why a pod was deleted.
 func trimDeparted(pod *corev1.Pod) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{

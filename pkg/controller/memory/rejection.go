@@ -16,15 +16,15 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// Rejection is an answer of the API server that only somebody else can change. It is an error on its way from
-// the write to settle, and a CreateBackoff in the next Snapshot.
+// Rejection is an answer of the API server that stays the same until a user or an admin changes something. It
+// is an error on its way from the write to settle, and a CreateBackoff in the next Snapshot.
 type Rejection struct {
 	// Kind of what was rejected; zero where the backend does not support the gang.
 	Kind schema.GroupVersionKind
 	// Holder of the name that is taken.
 	Holder  types.UID
 	Blocker v1alpha1.Blocker
-	// GiveBack is whether the pods of the attempt that exist must go until the retry.
+	// GiveBack: the existing pods of the attempt are deleted until the retry.
 	GiveBack bool
 	// firstDelay before the next try; it doubles with each rejection up to maxDelay.
 	firstDelay, maxDelay time.Duration
@@ -130,7 +130,7 @@ func UnsupportedGang(err error) *Rejection {
 func NameTaken(
 	gvk schema.GroupVersionKind, name string, job *v1alpha1.TrainingJob, holder client.Object,
 ) *Rejection {
-	whose, delay := "it belongs to nobody", 5*time.Second
+	whose, delay := "it has no owner", 5*time.Second
 	if ref := metav1.GetControllerOf(holder); ref != nil {
 		whose = fmt.Sprintf("it belongs to %s %s", ref.Kind, ref.Name)
 		if ref.Kind == JobKind.Kind && ref.Name == job.Name {
@@ -148,7 +148,7 @@ func NameTaken(
 			Message:  fmt.Sprintf("the name of %s %s is taken: %s", gvk.Kind, name, whose),
 			NextStep: fmt.Sprintf("delete that %s, or give the job another name", gvk.Kind),
 		},
-		// Part of a gang must hold nothing while the rest waits for somebody to free a name.
+		// A part of a gang must hold nothing while the rest waits for a name.
 		GiveBack: gvk == PodKind, firstDelay: delay, maxDelay: 2 * time.Minute,
 	}
 }
@@ -156,7 +156,7 @@ func NameTaken(
 // ClaimTaken is NameTaken for a checkpoint claim. The holder is mostly that of a former job of this name,
 // with its model on it.
 func ClaimTaken(job *v1alpha1.TrainingJob, holder client.Object) *Rejection {
-	const remedy = "to save beside what is there, set spec.checkpoint.pvc to {claimName: %s}: " +
+	const remedy = "to keep what is there, set spec.checkpoint.pvc to {claimName: %s}: " +
 		"the job gets a directory of its own; or delete the claim and what is on it; or give the job another name"
 	r := NameTaken(ClaimKind, holder.GetName(), job, holder)
 	r.Blocker.NextStep = fmt.Sprintf(remedy, holder.GetName())
@@ -169,7 +169,7 @@ func ClaimTaken(job *v1alpha1.TrainingJob, holder client.Object) *Rejection {
 	return r
 }
 
-// isRejection reports whether the same write would fail until somebody changes something.
+// isRejection reports whether the same write fails until a user or an admin changes something.
 func isRejection(err error) bool {
 	if IsNamespaceTerminating(err) {
 		return false

@@ -16,10 +16,10 @@ const maxShared = 64
 
 var requirements = reflect.TypeFor[corev1.ResourceRequirements]()
 
-// Share lets everything below an object that is about to be cached refer to memory that it has in common
-// with other objects: strings such as the kinds of owners, the names of labels and what conditions say, and
-// small maps such as amounts of resources, of which decoding makes new ones for every object; and limits
-// that are what is requested. Nobody changes what is cached.
+// Share replaces equal parts of objects by the same memory, before an object is cached: strings such as the
+// kinds of owners, names of labels and texts of conditions; small maps such as amounts of resources; and
+// limits that equal the requests. Decoding creates new ones for every object. Cached objects are never
+// changed.
 func Share(object any) { shareBelow(reflect.ValueOf(object)) }
 
 func shareBelow(v reflect.Value) {
@@ -48,7 +48,7 @@ func shareBelow(v reflect.Value) {
 	}
 }
 
-// shareInSlice also gives back the room that decoding has left for more elements.
+// shareInSlice also frees the capacity that decoding left for more elements.
 func shareInSlice(v reflect.Value) {
 	if v.Cap() > v.Len() {
 		exact := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
@@ -63,22 +63,21 @@ func shareInSlice(v reflect.Value) {
 	}
 }
 
-// shareInMap replaces keys and values, which have to be put in anew, and then the whole map by one that
-// says the same.
+// shareInMap replaces the keys and values, and then the map by an equal one that is shared.
 func shareInMap(v reflect.Value) {
 	if v.Len() == 0 || v.Type().Key().Kind() != reflect.String {
 		return
 	}
-	anew := reflect.MakeMapWithSize(v.Type(), v.Len())
+	replaced := reflect.MakeMapWithSize(v.Type(), v.Len())
 	key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
 	for each := v.MapRange(); each.Next(); {
 		key.SetIterKey(each)
 		value.SetIterValue(each)
 		shareBelow(key)
 		shareBelow(value)
-		anew.SetMapIndex(key, value)
+		replaced.SetMapIndex(key, value)
 	}
-	v.Set(common(anew))
+	v.Set(common(replaced))
 }
 
 const (
@@ -89,23 +88,22 @@ const (
 	maxCommonJSON = 256
 )
 
-// commonMaps are those that were lately part of objects, by what they say. A map of Go has room for eight
-// entries, which for amounts of resources is 640 bytes; most have one or two, and ten thousand jobs say the
-// same few things.
+// commonMaps are the maps of recent objects, by content. A map of Go has space for eight entries, which for
+// amounts of resources is 640 bytes. Most have one or two, and ten thousand jobs use the same few maps.
 var commonMaps = lru.New(maxCommon)
 
-type saying struct {
+type mapKey struct {
 	kind reflect.Type
 	json string
 }
 
-// common is the map that others with the same content refer to.
+// common returns the shared map with the content of m.
 func common(m reflect.Value) reflect.Value {
 	text, err := json.Marshal(m.Interface())
 	if err != nil || len(text) > maxCommonJSON {
 		return m
 	}
-	key := saying{m.Type(), string(text)}
+	key := mapKey{m.Type(), string(text)}
 	if had, ok := commonMaps.Get(key); ok {
 		return had.(reflect.Value)
 	}
@@ -119,5 +117,5 @@ func shareRequests(r *corev1.ResourceRequirements) {
 	}
 }
 
-// shared is the one of all equal strings that is kept while any of them is.
+// shared returns the one copy of a string that all equal strings use.
 func shared(s string) string { return unique.Make(s).Value() }

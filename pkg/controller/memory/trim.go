@@ -10,8 +10,8 @@ import (
 )
 
 // TrimPod keeps what decisions read. Most of a pod's bytes are the environment, mounts and probes of its
-// containers, and the rest adds up where there are ten thousands of ranks. Lists are made anew, since those
-// that were decoded have room for more.
+// containers; the rest adds up with tens of thousands of ranks. Lists are copied, since decoded ones have
+// spare capacity.
 func TrimPod(pod *corev1.Pod) {
 	pod.ManagedFields = nil
 	delete(pod.Annotations, v1alpha1.AnnotationHyperparameters)
@@ -49,9 +49,9 @@ func trimConditions(all []corev1.PodCondition) []corev1.PodCondition {
 	return kept
 }
 
-// maxMessage is how much is kept of what a scheduler says of a pod, in bytes. What the nodes lack comes first
-// and is short. Behind it scheduler-plugins names every node on which it found no victims for the pod: 30 KB
-// for each pod that waits, with a thousand nodes.
+// maxMessage is how many bytes of a scheduler's message about a pod are kept. What the nodes lack comes first
+// and is short. After it scheduler-plugins lists every node on which it found no victims for the pod: 30 KB
+// for each waiting pod, with a thousand nodes.
 const maxMessage = 1024
 
 func cut(message string) string {

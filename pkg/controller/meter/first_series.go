@@ -8,7 +8,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// Reasons and causes that counters are told apart by.
+// Reasons and causes that are labels of counters.
 var (
 	failureReasons = []string{
 		v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonDeadlineExceeded, v1alpha1.ReasonBackoffLimit,
@@ -25,7 +25,7 @@ var (
 	}
 )
 
-// labelled says which labels tell series apart: a namespace alone, a queue in it, or a priority in that.
+// labelled is the set of labels of a series: a namespace, also a queue, or also a priority.
 type labelled int
 
 const (
@@ -46,7 +46,7 @@ type firstSeries struct {
 	seen map[seriesScope]bool
 }
 
-// first reports whether it is asked for the first time.
+// first returns true the first time that it is called with a scope.
 func (f *firstSeries) first(s seriesScope) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -60,12 +60,11 @@ func (f *firstSeries) first(s seriesScope) bool {
 	return true
 }
 
-// BeginSeries makes the series of what may be counted of a job, at 0, before there is anything to count. A
-// rate or an increase is what a series has grown by since Prometheus saw it first: of one that begins with
-// its first preemption, that preemption is never seen.
+// BeginSeries creates the series of a job at 0, before there is anything to count. Prometheus computes a rate
+// from the growth since it first saw a series: a series that begins with its first preemption never shows it.
 //
-// Those of a queue begin when a gang of it has nodes, since a queue's name is a user's text until then (see
-// maxQueues). So the first wait in a queue is in its histogram's count, and in no rate.
+// The series of a queue begin when a gang of it has nodes, since until then a queue's name is any text of a
+// user (see maxQueues). So the histogram counts the first wait in a queue, but no rate includes it.
 func (m *Metrics) BeginSeries(job *v1alpha1.TrainingJob) {
 	ns := job.Namespace
 	if m.begun.first(seriesScope{by: byNamespace, namespace: ns}) {
@@ -83,7 +82,7 @@ func (m *Metrics) BeginSeries(job *v1alpha1.TrainingJob) {
 	}
 }
 
-// beginQueue is BeginSeries for what is told apart by queue.
+// beginQueue is BeginSeries for the series with a queue.
 func (m *Metrics) beginQueue(ns, queue, priority string) {
 	if m.begun.first(seriesScope{by: byQueue, namespace: ns, queue: queue}) {
 		for _, d := range workMetrics() {

@@ -11,8 +11,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// JobCounts are the numbers of jobs that are queued and that run, by what the cache tells of jobs. What every
-// one of them asks for now and then is asked for the more rarely the more there are.
+// JobCounts are the numbers of queued and of running jobs in the cache. The periods of what each of them
+// repeats grow with these numbers.
 type JobCounts struct{ Waiting, Running atomic.Int64 }
 
 // Follow jobs from when the manager runs. Not before: a manager that is to end while it fills informers that

@@ -38,8 +38,8 @@ func TestJobCounts(t *testing.T) {
 	}
 }
 
-// TestJobCountsWhileAJobChanges: a job that waits is counted at every moment of an update. For a planner that
-// sees none, nobody waits, and what others do to make room is called off.
+// TestJobCountsWhileAJobChanges: a waiting job is counted at every moment of an update. A planner that counts
+// no waiting job would revoke all plans.
 func TestJobCountsWhileAJobChanges(t *testing.T) {
 	waits := &v1alpha1.TrainingJob{Status: v1alpha1.TrainingJobStatus{Phase: v1alpha1.PhaseQueued}}
 	c := &JobCounts{}

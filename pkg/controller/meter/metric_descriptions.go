@@ -134,7 +134,7 @@ func workMetrics() []metric.Description {
 	}
 }
 
-// preemptionMetrics are about room that others make as the operator has planned (preemption.mode Broker).
+// preemptionMetrics are about the plans that the operator carries out (preemption.mode Broker).
 func preemptionMetrics() []metric.Description {
 	counter := func(name, help string) metric.Description {
 		return metric.Description{Name: name, Type: metric.Counter, Cardinality: "1", Help: help}

@@ -12,9 +12,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/metric"
 )
 
-// Bounds on how many queues and priority classes are told apart. A job runs only where its queue and its
-// class exist, but the text is a user's: who edits a label again and again must not fill the operator's
-// memory.
+// Bounds on the number of queues and priority classes in labels. A job runs only if its queue and its class
+// exist, but users write the text: a user who edits a label repeatedly must not fill the operator's memory.
 const (
 	maxQueues     = 1000
 	maxPriorities = 100
@@ -38,6 +37,7 @@ type Metrics struct {
 	begun           firstSeries
 }
 
+// New registers the metrics, or returns those that a former manager of this process registered.
 func New(registry prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		counters: map[string]*prometheus.CounterVec{}, histograms: map[string]*prometheus.HistogramVec{},
@@ -87,10 +87,10 @@ func register[C prometheus.Collector](registry prometheus.Registerer, c C) (C, e
 	return c, err
 }
 
-// CountReconcile counts one reconcile that took so long. Its errors are counted where they are settled.
+// CountReconcile observes the duration of one reconcile.
 func (m *Metrics) CountReconcile(took time.Duration) { m.reconciles.Observe(took.Seconds()) }
 
-// CountErrors counts an error once for each type that is joined in it.
+// CountErrors counts an error once for each type of the errors joined in it.
 func (m *Metrics) CountErrors(err error) {
 	for _, t := range memory.TypesOf(err) {
 		m.counters[metricErrors].WithLabelValues(string(t)).Inc()
@@ -110,7 +110,7 @@ func (m *Metrics) CountWake(scheduler string) {
 	m.counters[metricSchedulerWakes].WithLabelValues(scheduler).Inc()
 }
 
-// knownReason is a reason as a label: what a scheduler has written of its own is not told apart.
+// knownReason returns a reason as a label: metric.Other for a reason of a scheduler.
 func knownReason(reason string) string {
 	if v1alpha1.KnownReason(reason) {
 		return reason

@@ -94,7 +94,7 @@ func preemptedLoss(st *v1alpha1.TrainingJobStatus) int64 {
 	return st.Work.PreemptedLostGPUSeconds
 }
 
-// CountEvents counts what only an event tells of.
+// CountEvents counts what the status does not show.
 func (m *Metrics) CountEvents(events []decision.Event) {
 	for _, e := range events {
 		if e.Reason == v1alpha1.ReasonWaitingClassUnusable {

@@ -48,7 +48,7 @@ func TestPlansAreCounted(t *testing.T) {
 			{asking, waits(v1alpha1.PreemptionPlacing, 1)},
 			{waits(v1alpha1.PreemptionPlacing, 1), then(v1alpha1.PhaseRunning, "")},
 		}, map[string]float64{"plans_total[outcome=Placed]": 1, "delay_seconds[]": 80}},
-		"another round": {"somebody has taken the room", []change{
+		"another round": {"another gang has taken the capacity", []change{
 			{asking, waits(v1alpha1.PreemptionAsking, 2)},
 		}, map[string]float64{"room_stolen_total[]": 1}},
 		"handed over": {"with a plan", []change{

@@ -11,16 +11,16 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// statusChange is a write of the status that was made: from what the job still holds to what it holds next.
-// Everything about jobs is counted from these alone, so an event that is seen twice, or by the next leader,
-// counts once, and an operator that starts counts nothing of the past. One that ends between the write and
-// the count leaves that change out.
+// statusChange is a successful write of the status: job has the status before, to is the one after. All
+// metrics of jobs are counted from these writes. So an event that this leader sees twice, or that the next
+// one sees, counts once, and a new operator counts nothing of the past. An operator that ends between the
+// write and the count loses that change.
 type statusChange struct {
 	*Metrics
 	job *v1alpha1.TrainingJob
 	to  *v1alpha1.TrainingJobStatus
 	now time.Time
-	// once reports whether this is the first time that a job's attempt is asked about under this key.
+	// once returns true the first time that it is called with an attempt of a job and a key.
 	once func(job types.UID, attempt int32, key string) bool
 }
 

@@ -18,29 +18,29 @@ import (
 )
 
 const (
-	// brokerPeriod is the shortest time between two passes of a planner whose plans are carried out: a plan that
-	// is written down waits for the next one.
+	// brokerPeriod is the shortest time between two passes of a planner whose plans the operator carries out. A
+	// plan that a job has written waits for the next pass.
 	brokerPeriod = time.Second
-	// startPatience is how long a process that has just begun holds gangs back that it may have to hold, or
-	// whose classes it does not know, because it has not made its first pass.
+	// startPatience is how long a new process holds gangs back before its first pass: capacity may be reserved,
+	// or their priority classes are not read yet.
 	startPatience = 30 * time.Second
 )
 
-// brokers is what a planner keeps whose plans are carried out. The planner's mutex guards it.
+// brokers is the state of a planner whose plans the operator carries out. The planner's mutex guards it.
 type brokers struct {
 	orders contention.Orders
 	// passed is set once the orders are those of a pass.
 	passed bool
-	// began is when the process was first asked about a job.
+	// began is when the process first gathered a job.
 	began time.Time
-	// blocked is since when gangs have lacked room whose status does not say so yet.
+	// blocked is since when gangs have not fit, for those whose status does not show it yet.
 	blocked map[preemption.Ref]time.Time
-	// held are the jobs that were told that room is reserved: they are woken when that may be over.
+	// held are the jobs that wait because capacity is reserved: they are woken when a reservation ends.
 	held map[types.NamespacedName]bool
 }
 
-// broker makes a pass of a planner whose plans are carried out: what statuses hold is carried on. It returns
-// the jobs that have something to do at once.
+// broker makes a pass of a planner whose plans the operator carries out. It continues the plans in the
+// statuses, and returns the jobs to reconcile at once.
 func (p *Planner) broker(cluster contention.Cluster) []types.NamespacedName {
 	orders := contention.Broker(p.policy, cluster)
 	p.mu.Lock()
@@ -51,11 +51,11 @@ func (p *Planner) broker(cluster contention.Cluster) []types.NamespacedName {
 		j := &cluster.Jobs[i]
 		ref := preemption.Ref{UID: j.UID, Attempt: j.Status.Attempt}
 		name := client.ObjectKeyFromObject(j.TrainingJob)
-		if said := orders.Statuses[ref]; said != nil {
-			if at := said.BlockedTime; at != nil {
+		if status := orders.Statuses[ref]; status != nil {
+			if at := status.BlockedTime; at != nil {
 				blocked[ref] = at.Time
 			}
-			wake[name] = planChanged(j.Status.Scheduling.Preemption, said)
+			wake[name] = planChanged(j.Status.Scheduling.Preemption, status)
 		}
 		_, goes := orders.GiveWay[ref]
 		_, saves := orders.SaveAhead[ref]
@@ -82,8 +82,7 @@ func (p *Planner) broker(cluster contention.Cluster) []types.NamespacedName {
 	return names
 }
 
-// joinContest describes a gang's part in the contest for quotas, where its scheduler decides by these: of one
-// that holds some, or waits behind a gate.
+// joinContest describes the quota that a gang holds or waits for, if its scheduler decides by quotas.
 func (p *Planner) joinContest(c *contention.Job) {
 	quotas := scheduler.Of(c.Backend).QuotaSystem
 	if quotas == nil || !p.brokering ||
@@ -97,16 +96,16 @@ func (p *Planner) joinContest(c *contention.Job) {
 	}
 }
 
-// planChanged reports whether a job has something to write at once: of a plan, whatever differs.
-func planChanged(written, said *v1alpha1.PreemptionStatus) bool {
+// planChanged reports whether the status that is planned for a job differs so that the job writes it at once.
+func planChanged(written, planned *v1alpha1.PreemptionStatus) bool {
 	if written == nil {
 		return true
 	}
-	return written.Phase != said.Phase || written.Round != said.Round ||
-		written.VictimCount != said.VictimCount || outcomeChanged(written, said)
+	return written.Phase != planned.Phase || written.Round != planned.Round ||
+		written.VictimCount != planned.VictimCount || outcomeChanged(written, planned)
 }
 
-// over reports whether some room is no longer reserved that was.
+// over reports whether a reservation has ended.
 func over(before, now []contention.Reservation) bool {
 	still := map[preemption.Ref]bool{}
 	for i := range now {
@@ -120,7 +119,7 @@ func over(before, now []contention.Reservation) bool {
 	return false
 }
 
-// blockedSince is since when a gang has lacked room: by its status, else by the last pass, else since now.
+// blockedSince returns since when a gang has not fit: by its status, else by the last pass, else now.
 func (p *Planner) blockedSince(job *v1alpha1.TrainingJob, now time.Time) time.Time {
 	if !p.brokering || !contention.AwaitsBroker(job) {
 		return time.Time{}
@@ -146,8 +145,8 @@ func (p *Planner) Advise(ctx context.Context, s *trainingjob.Snapshot) (again ti
 	}
 	s.Brokers = true
 	if class := s.Job.Spec.RunPolicy.SchedulingPolicy.PriorityClass; class != "" {
-		said, problem := contention.ClassOf(class, p.State.Class, p.defaults)
-		s.WaitingClass, s.WaitingClassProblem = said.WaitingClass, problem
+		settings, problem := contention.ClassOf(class, p.State.Class, p.defaults)
+		s.WaitingClass, s.WaitingClassProblem = settings.WaitingClass, problem
 	}
 	s.SaveAhead, s.Spare = p.aheadOf(s.Job), p.sparesOf(s.Job)
 	if s.GiveWay, err = p.orderTo(ctx, s.Job); err != nil {
@@ -166,9 +165,9 @@ func (p *Planner) Advise(ctx context.Context, s *trainingjob.Snapshot) (again ti
 	return time.Time{}, nil
 }
 
-// presumed is when a gang is taken to have reported that has not yet since this process leads, though its
-// attempt did before: as the process began. Otherwise whoever is planned for in these moments would have
-// gangs ended that were never asked.
+// presumed returns when a gang is taken to have reported that has not yet since this process leads, but whose
+// attempt did before: when the process began. Otherwise a plan would stop gangs without a request for a
+// checkpoint.
 func (p *Planner) presumed(job *v1alpha1.TrainingJob) time.Time {
 	if pr := job.Status.Progress; !p.brokering || p.Reports == nil || pr == nil ||
 		pr.Attempt != job.Status.Attempt {
@@ -179,7 +178,7 @@ func (p *Planner) presumed(job *v1alpha1.TrainingJob) time.Time {
 	return p.starts()
 }
 
-// AwaitsClass reports whether a job's class must be known for what is decided now, and is not yet.
+// AwaitsClass reports whether the reconcile of a job needs its priority class, which is not read yet.
 func (p *Planner) AwaitsClass(job *v1alpha1.TrainingJob) bool {
 	if p == nil || !p.brokering || job.Spec.RunPolicy.SchedulingPolicy.PriorityClass == "" ||
 		p.State.ClassesListed() {
@@ -194,7 +193,7 @@ func (p *Planner) AwaitsClass(job *v1alpha1.TrainingJob) bool {
 	return p.Clock.Now().Before(p.starts().Add(startPatience))
 }
 
-// starts is when the process was first asked. The caller holds the lock.
+// starts returns when the process first gathered a job. The caller holds the lock.
 func (p *Planner) starts() time.Time {
 	if p.brokers.began.IsZero() {
 		p.brokers.began = p.Clock.Now()
@@ -202,8 +201,8 @@ func (p *Planner) starts() time.Time {
 	return p.brokers.began
 }
 
-// ready reports whether it is known whose room is reserved, or that has been waited for long enough; else
-// when to ask again.
+// ready reports whether the reservations are known, or the process has waited long enough for them; if not,
+// it returns when to check again.
 func (p *Planner) ready() (bool, time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -214,7 +213,7 @@ func (p *Planner) ready() (bool, time.Time) {
 	return false, now.Add(brokerPeriod)
 }
 
-// reserves reports whether a gang that has no pods must not begin.
+// reserves reports whether a gang without pods must wait because capacity is reserved for another.
 func (p *Planner) reserves(j *contention.Job) bool {
 	p.mu.Lock()
 	reserved := p.brokers.orders.Reserved
@@ -237,7 +236,7 @@ func (p *Planner) reserves(j *contention.Job) bool {
 	return false
 }
 
-// aheadOf returns for whom a gang is to save ahead, if it is; nil: for nobody.
+// aheadOf returns the waiting gang for which a gang saves ahead; nil: none.
 func (p *Planner) aheadOf(job *v1alpha1.TrainingJob) *observation.SaveAhead {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -251,7 +250,7 @@ func (p *Planner) aheadOf(job *v1alpha1.TrainingJob) *observation.SaveAhead {
 	return &observation.SaveAhead{Name: waiting.Name}
 }
 
-// sparesOf says whether a gang is to be spared; nil before the first pass.
+// sparesOf returns whether a gang is exempt from preemption; nil before the first pass.
 func (p *Planner) sparesOf(job *v1alpha1.TrainingJob) *bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -262,8 +261,8 @@ func (p *Planner) sparesOf(job *v1alpha1.TrainingJob) *bool {
 	return &spare
 }
 
-// orderTo give way, if there is one for a job. It asks the API server whether the plan still stands: nobody
-// is asked for a gang that waits no longer.
+// orderTo returns the order to yield for a job; nil: there is none. It reads the waiting job from the API
+// server: no victim yields to a gang that has stopped waiting.
 func (p *Planner) orderTo(ctx context.Context, job *v1alpha1.TrainingJob) (*observation.GiveWay, error) {
 	switch job.Status.Phase {
 	case v1alpha1.PhaseStarting, v1alpha1.PhaseRunning:
@@ -295,7 +294,7 @@ func (p *Planner) orderTo(ctx context.Context, job *v1alpha1.TrainingJob) (*obse
 	return way, nil
 }
 
-// classOf a job, as the planner takes it.
+// classOf returns the settings of a job's priority class.
 func (p *Planner) classOf(job *v1alpha1.TrainingJob) contention.Class {
 	name := job.Spec.RunPolicy.SchedulingPolicy.PriorityClass
 	if !p.brokering || name == "" {

@@ -29,37 +29,36 @@ import (
 const (
 	// planPeriod is the shortest time between two passes of the planner.
 	planPeriod = 5 * time.Second
-	// planShare: a pass is followed by a rest that is so many times as long, so that planning takes no more than
-	// a twentieth of one processor, however large the cluster is.
+	// planShare: after a pass the planner rests that many times as long, so that it uses at most a twentieth of
+	// one processor in a cluster of any size.
 	planShare = 20
 )
 
-// Options is what the admins have set of the planner.
+// Options of the planner, as the admin configures them.
 type Options struct {
-	// MinRun is how long a gang runs before it is named, if others can be.
+	// MinRun is how long a gang runs before it can be a victim, if there are others.
 	MinRun time.Duration
-	// LossCap bounds the unsaved training that counts for a gang.
+	// LossCap bounds the unsaved training time that counts as the loss of a victim.
 	LossCap time.Duration
-	// UnknownStart is what another start of a gang is taken to last.
+	// UnknownStart is the assumed duration of another start of a gang.
 	UnknownStart time.Duration
-	// MaxPlans is for how many waiting gangs somebody is named at the same time.
+	// MaxPlans is the number of waiting gangs with victims at the same time.
 	MaxPlans int
-	// MaxDelay is how long a gang may be made to wait for others' saves.
+	// MaxDelay is how long a gang waits for the checkpoints of its victims.
 	MaxDelay time.Duration
 	// MeanRun stands for the time between two interruptions of a gang that never had one; default an hour.
 	MeanRun time.Duration
-	// Broker carries the plans out, for gangs whose priority class names a waiting class; MaxRounds is how often
-	// room is made for one attempt. Without it nothing acts on a plan.
+	// Broker carries out the plans for gangs whose priority class names a waiting class. MaxRounds is the number
+	// of plans for one attempt. Without Broker nothing acts on a plan.
 	Broker    bool
 	MaxRounds int
 }
 
 const (
-	// planPatience is how long a gang lacks room before others are looked at: most find it by themselves. Where
-	// plans are carried out there is none, since a reason why a gang waits has stood for as long before it is
-	// written.
+	// planPatience is how long a gang does not fit before the planner looks for victims: most start without.
+	// With Broker it is 0, since the reason of a wait is written only after such a time.
 	planPatience = 2 * time.Second
-	// placingTime is how long a scheduler may take to use the room that others have made.
+	// placingTime is how long a scheduler can take to use the capacity that victims have freed.
 	placingTime = 30 * time.Second
 	// defaultMeanRun is a rough guess: with a save of half a minute gangs in danger save every 8 minutes.
 	defaultMeanRun = time.Hour
@@ -76,9 +75,9 @@ func (o Options) policy() preemption.Policy {
 	return p
 }
 
-// Planner finds out, beside the reconciles, whom the gangs that lack room would have make some, and keeps it
-// for their reconciles, as well as what those have to do about plans that are written down. It writes
-// nothing. It is a manager.Runnable of the leader; one goroutine plans.
+// Planner plans which gangs yield to those that do not fit. It runs in parallel to the reconciles, and keeps
+// the plans and what victims must do for them. It writes nothing. It is a manager.Runnable of the leader; one
+// goroutine plans.
 type Planner struct {
 	Dependencies
 	policy preemption.Policy
@@ -153,8 +152,7 @@ func (p *Planner) Start(ctx context.Context) error {
 	}
 }
 
-// Pass makes one pass and wakes the jobs that have something to do. Neither an error nor a panic stops the
-// next pass.
+// Pass makes one pass and wakes the jobs that it concerns. Neither an error nor a panic stops the next pass.
 func (p *Planner) Pass(ctx context.Context) {
 	if caught := panics.Catch(func() {
 		wake, err := p.Plan(ctx)
@@ -182,7 +180,7 @@ func (p *Planner) period() time.Duration {
 	return planPeriod
 }
 
-// Plan makes one pass. It returns the jobs that have something to write at once.
+// Plan makes one pass. It returns the jobs whose status has to be written at once.
 func (p *Planner) Plan(ctx context.Context) ([]types.NamespacedName, error) {
 	if p.Counts.Waiting.Load() == 0 {
 		p.keep(nil)
@@ -199,7 +197,7 @@ func (p *Planner) Plan(ctx context.Context) ([]types.NamespacedName, error) {
 	if err := p.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil { // nothing here changes them
 		return nil, fmt.Errorf("listing the jobs: %w", err)
 	}
-	// In whole seconds a gang loses what its GPUs lose together, divided by their number.
+	// In full seconds the loss of a gang is that of its GPUs divided by their number.
 	now := p.Clock.Now().Truncate(memory.StatusPrecision)
 	jobs := p.contenders(ctx, list, now)
 	cluster := contention.Cluster{
@@ -212,7 +210,7 @@ func (p *Planner) Plan(ctx context.Context) ([]types.NamespacedName, error) {
 	var wake []types.NamespacedName
 	for _, j := range jobs {
 		ref := preemption.Ref{UID: j.UID, Attempt: j.Status.Attempt}
-		if said := p.PlanFor(j.TrainingJob); said != nil && outcomeChanged(before[ref], said) {
+		if status := p.PlanFor(j.TrainingJob); status != nil && outcomeChanged(before[ref], status) {
 			wake = append(wake, client.ObjectKeyFromObject(j.TrainingJob))
 		}
 	}
@@ -226,14 +224,14 @@ func outcomeChanged(before, now *v1alpha1.PreemptionStatus) bool {
 	return before == nil || (before.Outcome == planned) != (now.Outcome == planned)
 }
 
-// keep what was said, and return what was before.
+// keep replaces the statuses, and returns those before.
 func (p *Planner) keep(
-	said map[preemption.Ref]*v1alpha1.PreemptionStatus,
+	statuses map[preemption.Ref]*v1alpha1.PreemptionStatus,
 ) map[preemption.Ref]*v1alpha1.PreemptionStatus {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	before := p.statuses
-	p.statuses = said
+	p.statuses = statuses
 	return before
 }
 
@@ -247,7 +245,7 @@ func (p *Planner) PlanFor(job *v1alpha1.TrainingJob) *v1alpha1.PreemptionStatus 
 	return p.statuses[preemption.Ref{UID: job.UID, Attempt: job.Status.Attempt}]
 }
 
-// contenders are the jobs that lack room or hold nodes. A job whose description panics is left out.
+// contenders returns the jobs that do not fit or hold nodes, except a job whose description panics.
 func (p *Planner) contenders(
 	ctx context.Context, list *v1alpha1.TrainingJobList, now time.Time,
 ) []contention.Job {

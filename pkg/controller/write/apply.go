@@ -14,13 +14,13 @@ import (
 )
 
 // Apply carries out a plan without a transition: group, Service, deletes, creates. Deletes do not wait for a
-// group that is rejected; creates do, for a scheduler must know a gang before its pods.
+// group that is rejected. Creates do, since a scheduler must see a gang before its pods.
 func (w *Objects) Apply(ctx context.Context, s *memory.Observed, plan trainingjob.Plan) error {
 	if plan.DeleteJob {
 		return w.deleteJob(ctx, s.Job)
 	}
-	if takesAway(s, plan) {
-		// A stale job would have ranks deleted of an attempt that it does not know.
+	if deletes(s, plan) {
+		// A stale job could delete ranks of a later attempt.
 		if err := w.confirmAttempt(ctx, s.Job); err != nil {
 			return err
 		}
@@ -37,8 +37,7 @@ func (w *Objects) Apply(ctx context.Context, s *memory.Observed, plan trainingjo
 		created = w.createResolver(ctx, s)
 	}
 	woken := w.wakeScheduler(ctx, s, plan.WakeScheduler)
-	// Before the status is written: quota that others wait for is handed back whatever becomes of our own
-	// bookkeeping.
+	// Before the status is written: other gangs wait for the quota, which is released even if our status fails.
 	err := errors.Join(memory.WithoutWaiting(ready), deleted, created, woken,
 		w.syncStatus(ctx, s, plan.GangStatus))
 	var rejected *memory.Rejection
@@ -51,8 +50,8 @@ func (w *Objects) Apply(ctx context.Context, s *memory.Observed, plan trainingjo
 	return err
 }
 
-// takesAway reports whether the plan deletes pods, or the group or the names that exist.
-func takesAway(s *memory.Observed, plan trainingjob.Plan) bool {
+// deletes reports whether the plan deletes existing pods, groups or names.
+func deletes(s *memory.Observed, plan trainingjob.Plan) bool {
 	switch plan.Group {
 	case decision.Remove:
 		return len(plan.Delete)+len(s.Groups) > 0
@@ -62,7 +61,7 @@ func takesAway(s *memory.Observed, plan trainingjob.Plan) bool {
 	return len(plan.Delete) > 0 || plan.Names == decision.Remove && len(s.Slices) > 0
 }
 
-// applyGroup makes the scheduler's objects as the plan says.
+// applyGroup writes the scheduler's objects of the plan.
 func (w *Objects) applyGroup(ctx context.Context, s *memory.Observed, action decision.GroupAction) error {
 	switch action {
 	case decision.Apply:

@@ -16,10 +16,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 )
 
-// ensureMonitor makes the PodMonitor of a job with metrics as it should be, once before the first pod of an
-// attempt in this process. It is read uncached, since a watch of all PodMonitors would need more rights; it
-// goes with the job. No training waits for it: where the cluster serves none, or does not take it, the log
-// says so.
+// ensureMonitor creates or corrects the PodMonitor of a job with metrics, once before the first pod of an
+// attempt in this process. It reads the PodMonitor uncached, since a watch of all PodMonitors needs more
+// rights. The garbage collector deletes it with the job. An error is logged and does not delay the training.
 func (w *Objects) ensureMonitor(ctx context.Context, job *v1alpha1.TrainingJob) error {
 	monitor := render.PodMonitor(job)
 	if monitor == nil || w.States.MonitorSeen(job.UID, job.Status.Attempt) {
@@ -38,8 +37,8 @@ func (w *Objects) ensureMonitor(ctx context.Context, job *v1alpha1.TrainingJob) 
 	return nil
 }
 
-// writeMonitor creates the job's PodMonitor, or changes it where it exists and is another one. Somebody
-// else's of that name is left alone.
+// writeMonitor creates the job's PodMonitor, or changes it if it differs. It does not change a PodMonitor of
+// that name that the job does not own.
 func (w *Objects) writeMonitor(
 	ctx context.Context, job *v1alpha1.TrainingJob, monitor *unstructured.Unstructured,
 ) error {

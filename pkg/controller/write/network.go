@@ -85,7 +85,7 @@ func (w *Objects) applyService(ctx context.Context, s *memory.Observed) error {
 }
 
 // selectingServices are those with a selector, as v0.1.0 made them. They are replaced and not changed:
-// kube-controller-manager leaves what it wrote for a Service that loses its selector, and goes on to mirror
+// kube-controller-manager leaves what it wrote for a Service that loses its selector, and continues to mirror
 // its Endpoints.
 func selectingServices(services []memory.OwnedObject) []memory.OwnedObject {
 	return slices.DeleteFunc(slices.Clone(services), func(o memory.OwnedObject) bool {

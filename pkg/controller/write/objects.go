@@ -45,7 +45,7 @@ func (w *Objects) ensure(
 }
 
 // ensureObject creates an object that does not exist, and applies it where our part of it has drifted. It is
-// created by Create and never by Apply, which would silently take over somebody else's object of that name.
+// created by Create and never by Apply, which would silently take over another owner's object of that name.
 func (w *Objects) ensureObject(
 	ctx context.Context, job *v1alpha1.TrainingJob, gvk schema.GroupVersionKind, obj, have client.Object,
 ) error {

@@ -38,7 +38,7 @@ func (w *Objects) createPods(
 	if err := w.confirmAttempt(ctx, s.Job); err != nil {
 		return err
 	}
-	// Some names of a former job's ranks are free before others, and a scheduler may count the pods that are
+	// Some names of a former job's ranks are free before others, and a scheduler can count the pods that are
 	// left towards the new gang, whose group has the same name: it would then place a part of the gang alone.
 	if former := w.Owned.PodOfFormerJob(s.Job); former != nil {
 		return memory.NameTaken(memory.PodKind, former.Name, s.Job, former)
@@ -71,7 +71,7 @@ func (w *Objects) createRank(
 	ctx context.Context, s *memory.Observed, rank spec.RankRef, attempt int32,
 ) error {
 	pod, err := render.Pod(s.Job, rank, attempt, s.Verdict.Admitted, s.Agent, s.GPUs)
-	if err != nil { // a valid job has none: its status was written by somebody else
+	if err != nil { // a valid job has none: another client wrote its status
 		return fmt.Errorf("rendering rank %s-%d: %w", rank.Role, rank.Index, err)
 	}
 	s.Backend.Join(pod, s.SchedulerGang(), s.Verdict)

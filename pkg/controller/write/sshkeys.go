@@ -25,13 +25,13 @@ func NeedsKey(job *v1alpha1.TrainingJob, plan trainingjob.Plan) bool {
 	return !plan.Transition && len(plan.Create) > 0 && spec.NeedsSSH(job) && spec.SSHKey(job) == nil
 }
 
-// MakeKey makes a key for the job, and records it in the status, before any rank exists; so the caller does
+// MakeKey creates a key for the job, and records it in the status before any rank exists. The caller does
 // nothing else in this reconcile.
 //
-// The operator may create Secrets, and neither read, change nor delete them. So a Secret counts only if this
-// process had the API server's answer that it has created it; the name is new with every key, and no Secret
-// that exists is ever taken for the job's. Where the answer or the write of the status is lost, the next
-// reconcile makes another key: the Secret that nobody refers to goes when the job goes, as all of them do.
+// The operator can create Secrets, but not read, change or delete them. So it uses only a Secret whose create
+// the API server has confirmed to this process. The name is new with every key, and the job never uses a
+// Secret that existed. If the answer or the write of the status is lost, the next reconcile creates another
+// key. The garbage collector deletes the unused Secret with the job.
 func (w *Objects) MakeKey(ctx context.Context, job *v1alpha1.TrainingJob, statuses *Statuses) error {
 	err := w.confirmAttempt(ctx, job)
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 // maxNote is the longest note that events.k8s.io/v1 takes, in bytes; with a longer one the event is lost.
 const maxNote = 1024
 
-// Statuses persists the status, and then tells what has happened in events and metrics.
+// Statuses writes the statuses of jobs, and then their events and metrics.
 type Statuses struct {
 	Client   client.Client
 	Recorder events.EventRecorder
@@ -51,7 +51,7 @@ func (w *Statuses) Write(ctx context.Context, job *v1alpha1.TrainingJob, plan tr
 	return err
 }
 
-// patch writes the status when it differs as the API server would see it, under the condition that nobody has
+// patch writes the status if it differs as the API server would see it. The write fails if another client has
 // written the job since it was cached. It reports whether it wrote.
 func (w *Statuses) patch(
 	ctx context.Context, job *v1alpha1.TrainingJob, status v1alpha1.TrainingJobStatus,
@@ -86,7 +86,7 @@ func (w *Statuses) patch(
 	return true, nil
 }
 
-// emit sends events. The status that says the same must be persisted.
+// emit sends events. The status with the same content must be written before.
 func (w *Statuses) emit(job *v1alpha1.TrainingJob, events []decision.Event) {
 	for _, e := range events {
 		if e.Once != "" && !w.States.EmitOnce(job.UID, job.Status.Attempt, e.Once) {

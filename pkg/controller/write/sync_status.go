@@ -37,9 +37,9 @@ func (w *Objects) syncStatus(ctx context.Context, s *memory.Observed, status sch
 	return w.writeScheduler(ctx, s.Job.UID, quotas.SyncStatus(gang, status, objs))
 }
 
-// ReleaseDeleted tells the schedulers that the jobs which had the name are gone, or are going: otherwise a
-// group that a finalizer guards would hold its quota for ever. keep is the UID of the job that has the name
-// now and stays.
+// ReleaseDeleted reports to the schedulers that the jobs which had the name are deleted or terminating:
+// otherwise a group with a finalizer would hold its quota for ever. keep is the UID of the job that has the
+// name now.
 func (w *Objects) ReleaseDeleted(
 	ctx context.Context, backends []scheduler.Backend, name types.NamespacedName, keep types.UID,
 ) error {
@@ -99,7 +99,7 @@ func (w *Objects) confirmDeleted(ctx context.Context, name types.NamespacedName,
 	return nil
 }
 
-// writeScheduler carries out what a scheduler must be told, until the first error.
+// writeScheduler makes the writes of a backend, until the first error.
 func (w *Objects) writeScheduler(ctx context.Context, job types.UID, writes []scheduler.Write) error {
 	for _, write := range writes {
 		if err := w.writeObject(ctx, job, write); err != nil {
@@ -126,7 +126,7 @@ func (w *Objects) writeObject(ctx context.Context, job types.UID, write schedule
 		return memory.ErrStale // it went meanwhile, and its deletion event is on its way
 	}
 	if err != nil {
-		return fmt.Errorf("telling %s %s (%s): %w", gvk.Kind, name, write.Why, err)
+		return fmt.Errorf("writing %s %s (%s): %w", gvk.Kind, name, write.Why, err)
 	}
 	w.Metrics.SchedulerReports.Inc()
 	if answer.GetDeletionTimestamp() != nil && len(answer.GetFinalizers()) == 0 {
@@ -137,7 +137,8 @@ func (w *Objects) writeObject(ctx context.Context, job types.UID, write schedule
 	return nil
 }
 
-// patchGroup sends what differs from the base, under the condition that nobody has written the object since.
+// patchGroup sends what differs from the base. The write fails if another client has written the object
+// since.
 func (w *Objects) patchGroup(ctx context.Context, obj client.Object, write scheduler.Write) error {
 	patch := client.MergeFromWithOptions(write.Base, client.MergeFromWithOptimisticLock{})
 	if write.Subresource != "" {

@@ -18,8 +18,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// All gangs of the cluster together wake their schedulers no more often than this: room that appears may be
-// room for thousands of small gangs, each of which would have its scheduler woken.
+// All gangs together wake their schedulers at most this often: free capacity can fit thousands of small
+// gangs, each of which would wake its scheduler.
 const (
 	wakesPerSecond = 1
 	wakeBurst      = 20
@@ -45,7 +45,7 @@ func (w *Objects) wakeScheduler(ctx context.Context, s *memory.Observed, woken *
 	if len(targets) == 0 || !w.Wakes.TryAccept() {
 		return nil
 	}
-	log.FromContext(ctx).Info("Waking the scheduler: the nodes have room for the gang, and it does not look",
+	log.FromContext(ctx).Info("Waking the scheduler: the gang fits, and the scheduler does not try again",
 		"scheduler", s.Backend.Name(), "time", woken.Times)
 	errs := w.each(ctx, len(targets), func(i int) error {
 		return w.noteWoken(ctx, s.Job, targets[i], *woken)

@@ -98,7 +98,7 @@ func (w *Objects) backOff(job *v1alpha1.TrainingJob, r *memory.Rejection) {
 	})
 }
 
-// each runs n steps beside each other, as many as w.parallel at once, and returns their errors by index. A
+// each runs n steps in parallel, at most w.Parallel at once, and returns their errors by index. A
 // panic is the error of its step: in a goroutine of its own it would end the process.
 func (w *Objects) each(ctx context.Context, n int, step func(i int) error) []error {
 	errs := make([]error, n)
