@@ -15,9 +15,9 @@ const (
 	StoragePVC CheckpointStorage = "pvc"
 	// StorageS3 is S3 or a compatible store. Only the trainer accesses it, never the operator.
 	StorageS3 CheckpointStorage = "s3"
-	// StorageGCS is Google Cloud Storage, used like s3.
+	// StorageGCS is Google Cloud Storage, like s3.
 	StorageGCS CheckpointStorage = "gcs"
-	// StorageAzure is Azure Blob Storage, used like s3.
+	// StorageAzure is Azure Blob Storage, like s3.
 	StorageAzure CheckpointStorage = "azure"
 )
 
@@ -27,9 +27,9 @@ type CheckpointSpec struct {
 	// Enabled turns the block on; default true.
 	// +optional
 	Enabled *bool `json:"enabled,omitempty"`
-	// Interval is the time in seconds between two checkpoints, 1 to 604800 (a week); default 300. The trainer
-	// receives it, and nothing enforces it. While the job runs, a change reaches rank 0 in
-	// TRAININGJOB_SETTINGS_FILE; without reports, it takes effect at the next attempt.
+	// Interval between two checkpoints in seconds, 1 to 604800 (a week); default 300. The trainer receives
+	// it, and nothing enforces it. A change while the job runs reaches rank 0 in TRAININGJOB_SETTINGS_FILE,
+	// or without reports at the next attempt.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=604800
@@ -43,34 +43,34 @@ type CheckpointSpec struct {
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(/[A-Za-z0-9_][A-Za-z0-9._=+@,~-]*)+$')",message="not the path of a directory to mount: write an absolute one without '..', '//' or a slash at its end, such as /checkpoints"
 	Path string `json:"path,omitempty"`
-	// PVC names or describes the claim for the checkpoints. Storage pvc only.
+	// PVC is the claim for the checkpoints. Storage pvc only.
 	// +optional
 	PVC CheckpointClaim `json:"pvc,omitzero"`
 	// URI to save below, at most 768 characters: s3://bucket/key, gs://bucket/key, az://account/container/key
-	// or abfss://container@account.dfs.core.windows.net/key. Only the trainer connects to it.
+	// or abfss://container@account.dfs.core.windows.net/key. Storage s3, gcs or azure only.
 	// +optional
 	// +kubebuilder:validation:MaxLength=768
 	URI string `json:"uri,omitempty"`
 	// CredentialsSecretRef names a Secret whose keys become environment variables of every trainer. Storage
-	// s3, gcs or azure only. The operator never reads the Secret.
+	// s3, gcs or azure only. The operator never reads it.
 	// +optional
 	CredentialsSecretRef *SecretReference `json:"credentialsSecretRef,omitempty"`
-	// KeepLast is how many complete checkpoints to keep, 1 to 1000. The trainer receives it, as 3 if unset.
-	// If set, the agent deletes older checkpoints on a volume, in the layouts marked in docs/checkpoints.md.
-	// It can change while the job runs, like interval.
+	// KeepLast is how many complete checkpoints to keep, 1 to 1000. Unset: the trainer receives 3, and the
+	// agent deletes nothing. Set: the agent deletes older checkpoints on a volume, in the layouts marked in
+	// docs/checkpoints.md. It can change while the job runs, like interval.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	KeepLast *int32 `json:"keepLast,omitempty"`
-	// GraceSeconds is how long a trainer has to save before SIGKILL, counted from the request for a
-	// checkpoint, else from SIGTERM: 1 to 86400 (a day); default 30.
+	// GraceSeconds is how long a trainer has to save before SIGKILL, from the request for a checkpoint, else
+	// from SIGTERM: 1 to 86400 (a day); default 30.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=86400
 	GraceSeconds *int32 `json:"graceSeconds,omitempty"`
-	// ResumeFrom is the checkpoint that the next attempt resumes from instead of the latest: a URI from
-	// status.checkpoint, or the step of a checkpoint on a volume; at most 1024 characters. It applies once, and
-	// later checkpoints of earlier attempts no longer count. It can change while the job is Suspended or Queued.
+	// ResumeFrom is a checkpoint that the next attempt resumes from instead of the latest: a URI from
+	// status.checkpoint, or a step on a volume; at most 1024 characters. It applies once, and later
+	// checkpoints of earlier attempts no longer count. It can change while the job is Suspended or Queued.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|[1-9][0-9]{0,14}|(pvc|s3|gs|az|abfss)://[A-Za-z0-9._=+@,~/-]+)$')",message="neither a step nor a checkpoint's URI: write a number such as '1200', or a URI of status.checkpoint"
@@ -89,8 +89,8 @@ type SecretReference struct {
 // CheckpointClaim names an existing PersistentVolumeClaim (claimName), or describes the one that the operator
 // creates as <job>-checkpoints.
 type CheckpointClaim struct {
-	// ClaimName of an existing claim, at most 253 characters. Jobs can share it: each job mounts its own
-	// directory, <job>-<first 8 characters of its UID>. It excludes the other fields.
+	// ClaimName of an existing claim, at most 253 characters. Each job mounts its own directory, <job>-<first
+	// 8 characters of its UID>. It excludes the other fields.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="!format.dns1123Subdomain().validate(self).hasValue()",message="not the name of a PersistentVolumeClaim: use lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit"
@@ -98,8 +98,7 @@ type CheckpointClaim struct {
 	// Size of the created claim; default 10Gi.
 	// +optional
 	Size *resource.Quantity `json:"size,omitempty"`
-	// StorageClassName of the created claim, at most 253 characters. Unset: the cluster's default class. "":
-	// no class.
+	// StorageClassName of the created claim, at most 253 characters. Unset: the default class. "": none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self == '' || !format.dns1123Subdomain().validate(self).hasValue()",message="not the name of a StorageClass: use lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit"
@@ -109,7 +108,7 @@ type CheckpointClaim struct {
 	// +optional
 	// +kubebuilder:validation:Enum=ReadWriteOnce;ReadWriteMany
 	AccessMode corev1.PersistentVolumeAccessMode `json:"accessMode,omitempty"`
-	// Retain decides what happens to the created claim when the job is deleted; default Retain.
+	// Retain decides whether the created claim outlives the job; default Retain.
 	// +optional
 	Retain RetainPolicy `json:"retain,omitempty"`
 }
@@ -125,17 +124,17 @@ const (
 	DeleteClaim RetainPolicy = "Delete"
 )
 
-// ProgressStatus is the last report of rank 0's trainer.
+// ProgressStatus is the last report of rank 0.
 type ProgressStatus struct {
 	// Attempt of the report.
 	Attempt int32 `json:"attempt"`
-	// Start identifies the start of rank 0's trainer within the attempt, with restartScope Rank.
+	// Start of rank 0's trainer within the attempt, with restartScope Rank.
 	// +optional
 	Start string `json:"start,omitempty"`
 	// Percent of totalSteps trained, 0 to 100. Absent if the total is unknown.
 	// +optional
 	Percent *int32 `json:"percent,omitempty"`
-	// Step that was trained last, counted over all attempts.
+	// Step that was trained last, over all attempts.
 	Step int64 `json:"step"`
 	// TotalSteps of the training. Absent if unknown.
 	// +optional
@@ -161,9 +160,9 @@ type CheckpointStatus struct {
 	// Latest complete checkpoint that is known.
 	// +optional
 	Latest *CheckpointPoint `json:"latest,omitempty"`
-	// ResumeFrom is the checkpoint that every rank of the current attempt resumes from. Absent: the attempt
-	// starts from scratch. It moves back only if the checkpoint is lost or passed over, or if
-	// spec.checkpoint.resumeFrom names an older one.
+	// ResumeFrom is the checkpoint that every rank of the current attempt resumes from. Absent: from scratch.
+	// It moves back only if the checkpoint is lost or passed over, or if spec.checkpoint.resumeFrom names an
+	// older one.
 	// +optional
 	ResumeFrom *CheckpointPoint `json:"resumeFrom,omitempty"`
 	// FailedStarts is how many consecutive attempts failed before their first step on resumeFrom.
@@ -180,16 +179,16 @@ type CheckpointStatus struct {
 	// Requested is the spec.checkpoint.resumeFrom that the operator last searched for.
 	// +optional
 	Requested *RequestedCheckpoint `json:"requested,omitempty"`
-	// SaveSeconds is the duration of the last measured save, in seconds, rounded up.
+	// SaveSeconds is the duration of the last measured save, rounded up.
 	// +optional
 	SaveSeconds int32 `json:"saveSeconds,omitempty"`
-	// SuggestedInterval is the interval in seconds that minimizes the time lost to saving and interruptions:
-	// sqrt(2 * saveSeconds * running time per interruption) (Young 1974, Daly 2006). Absent without a
-	// measured save or an interruption.
+	// SuggestedInterval in seconds minimizes the time lost to saving and interruptions: sqrt(2 * saveSeconds
+	// * running time per interruption) (Young 1974, Daly 2006). Absent without a measured save or an
+	// interruption.
 	// +optional
 	SuggestedInterval int32 `json:"suggestedInterval,omitempty"`
-	// Ahead is the last early checkpoint request, made because a gang of higher priority waits. Only with
-	// preemption.mode Broker.
+	// Ahead is the last checkpoint request because a gang of higher priority waits. Only with preemption.mode
+	// Broker.
 	// +optional
 	Ahead *SaveAheadStatus `json:"ahead,omitempty"`
 }
@@ -202,8 +201,7 @@ type SaveAheadStatus struct {
 	CommandID string `json:"commandID"`
 	// Time of the request.
 	Time metav1.Time `json:"time"`
-	// AfterStep is the step of the latest complete checkpoint at that time. A later checkpoint answers the
-	// request.
+	// AfterStep is the step of the latest complete checkpoint at that time. A later one answers the request.
 	// +optional
 	AfterStep int64 `json:"afterStep,omitempty"`
 	// Name of the waiting job. Absent if it is in another namespace.
@@ -217,7 +215,7 @@ type PassedOverCheckpoint struct {
 	URI string `json:"uri"`
 	// Step of the checkpoint.
 	Step int64 `json:"step"`
-	// Reason: in CamelCase. FailedStarts: attempts failed before their first step on it.
+	// Reason in CamelCase. FailedStarts: attempts failed before their first step on it.
 	Reason string `json:"reason"`
 	// Message describes what happened.
 	Message string `json:"message"`
@@ -239,7 +237,7 @@ type CheckpointBranch struct {
 type RequestedCheckpoint struct {
 	// ResumeFrom as in the spec.
 	ResumeFrom string `json:"resumeFrom"`
-	// Problem is why the job cannot resume from it. Absent: the next attempt resumed from it.
+	// Problem is why the job cannot resume from it. Absent: it did.
 	// +optional
 	Problem string `json:"problem,omitempty"`
 }
@@ -250,39 +248,37 @@ type CheckpointPoint struct {
 	URI string `json:"uri"`
 	// Step of the checkpoint.
 	Step int64 `json:"step"`
-	// Time of the commit by the writer's clock, if known. The operator does not order checkpoints by it.
+	// Time of the commit by the writer's clock, if known. It does not decide the order.
 	// +optional
 	Time *metav1.Time `json:"time,omitempty"`
 }
 
-// WorkStatus sums over all attempts. Times are wall clock between phase changes, in seconds. Time without a
-// running operator counts from the next observation.
+// WorkStatus sums over all attempts, in wall clock seconds between phase changes. Time without a running
+// operator counts from the next observation.
 type WorkStatus struct {
 	// QueuedSeconds from Queued to Running, for attempts that ran.
 	QueuedSeconds int64 `json:"queuedSeconds"`
 	// RunningSeconds from Running until the attempt began to end.
 	RunningSeconds int64 `json:"runningSeconds"`
-	// Interruptions is the number of attempts that ran and ended before training was complete.
+	// Interruptions are attempts that ran and ended before training was complete.
 	Interruptions int32 `json:"interruptions"`
-	// LostSteps is the number of steps to train again: from the resume point to the last reported step.
+	// LostSteps to train again: from the resume point to the last reported step.
 	LostSteps int64 `json:"lostSteps"`
-	// LostSeconds is the running time since the last complete checkpoint, at least 1 for each interruption
-	// that lost a step. If the job loses the checkpoint that it resumed from, the operator can estimate the
-	// time from the steps.
+	// LostSeconds of running time since the last complete checkpoint, at least 1 for each interruption that
+	// lost a step. If the job loses its resume point, the operator can estimate the time from the steps.
 	LostSeconds int64 `json:"lostSeconds"`
 	// LostGPUSeconds is lostSeconds times the gang's GPUs.
 	LostGPUSeconds int64 `json:"lostGPUSeconds"`
-	// Resumptions is the number of interruptions after which the gang ran again, without suspensions.
+	// Resumptions are interruptions after which the gang ran again, without suspensions.
 	Resumptions int32 `json:"resumptions"`
-	// ResumeSeconds from Draining to Running, over all resumptions. It includes stopping the ranks, the
-	// search for the checkpoint and the time in the queue.
+	// ResumeSeconds from Draining to Running, over all resumptions, including the time in the queue.
 	ResumeSeconds int64 `json:"resumeSeconds"`
-	// Goodput in percent, 0 to 100: running time that was not lost, as a share of the time since the job's
-	// creation, including suspensions. Updated when a run ends.
+	// Goodput in percent, 0 to 100: running time that was not lost, as a share of the job's age, including
+	// suspensions. Updated when a run ends.
 	// +optional
 	Goodput *int32 `json:"goodput,omitempty"`
-	// StartSeconds is the duration of the last start, from Running to the first new step, in seconds, rounded
-	// up. Only with preemption.mode DryRun or Broker.
+	// StartSeconds of the last start, from Running to the first new step, rounded up. Only with
+	// preemption.mode DryRun or Broker.
 	// +optional
 	StartSeconds int64 `json:"startSeconds,omitempty"`
 	// Asked is how often the operator requested a checkpoint before preempting the gang.
@@ -295,15 +291,14 @@ type WorkStatus struct {
 	// request.
 	// +optional
 	AskedInVain int32 `json:"askedInVain,omitempty"`
-	// PreemptedLostGPUSeconds is the part of lostGPUSeconds lost to planned preemptions (drain cause
-	// Brokered).
+	// PreemptedLostGPUSeconds is the part of lostGPUSeconds due to planned preemptions.
 	// +optional
 	PreemptedLostGPUSeconds int64 `json:"preemptedLostGPUSeconds,omitempty"`
 	// RoomMade is how often planned preemptions freed capacity for this gang.
 	// +optional
 	RoomMade int32 `json:"roomMade,omitempty"`
-	// RoomSeconds is the total time from when the gang was found not to fit until its placement on capacity
-	// that planned preemptions freed.
+	// RoomSeconds is the total time from when the gang was found not to fit until its placement on that
+	// capacity.
 	// +optional
 	RoomSeconds int64 `json:"roomSeconds,omitempty"`
 }

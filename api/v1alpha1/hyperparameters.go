@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 )
 
-// HyperparameterValue is a string, a number or a boolean, as JSON: `"adam"`, `0.001`, `true`. The CRD schema
-// cannot enforce this; use Scalar. Invalid JSON counts as a string.
+// HyperparameterValue is a JSON string, number or boolean: `"adam"`, `0.001`, `true`. The operator rejects
+// other values.
 type HyperparameterValue string
 
 // TextHyperparameter returns the value for a string.

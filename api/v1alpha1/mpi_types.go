@@ -15,8 +15,7 @@ const (
 
 // MPISpec configures mpirun for framework mpi.
 type MPISpec struct {
-	// Implementation in the image; default OpenMPI. It selects the format of the hostfile and the variables
-	// that name it.
+	// Implementation in the image; default OpenMPI. It selects the hostfile's format and variables.
 	// +optional
 	Implementation MPIImplementation `json:"implementation,omitempty"`
 	// SlotsPerWorker is the number of processes on each Worker, 1 to 1024. Default: the GPUs of a Worker,
@@ -25,12 +24,12 @@ type MPISpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1024
 	SlotsPerWorker *int32 `json:"slotsPerWorker,omitempty"`
-	// RunLauncherAsWorker starts processes on the Launcher too. It then has the first ranks, and as many
-	// slots as a Worker. Default false.
+	// RunLauncherAsWorker starts processes on the Launcher too, with the first ranks and as many slots as a
+	// Worker; default false.
 	// +optional
 	RunLauncherAsWorker *bool `json:"runLauncherAsWorker,omitempty"`
-	// SSHAuthMountPath is a second directory for the job's SSH keys and configuration, such as /root/.ssh: an
-	// absolute path of at most 253 characters. Default: only /trainingjob/ssh.
+	// SSHAuthMountPath is a second directory for the job's SSH files besides /trainingjob/ssh, such as
+	// /root/.ssh: an absolute path of at most 253 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(/[A-Za-z0-9_.][A-Za-z0-9._=+@,~-]*)+$') && !self.contains('/..') && self != '/trainingjob' && !self.startsWith('/trainingjob/')",message="not the path of a directory to mount: write an absolute one outside of /trainingjob, without '..', '//' or a slash at its end, such as /root/.ssh"
@@ -39,8 +38,8 @@ type MPISpec struct {
 
 // MPIStatus is the SSH configuration of framework mpi.
 type MPIStatus struct {
-	// SSHSecretName is the Secret with the private key. It belongs to the job, and only the job's pods mount
-	// it. A job that is suspended loses it, and gets another when it resumes.
+	// SSHSecretName is the Secret with the private key, for the job's pods only. A suspended job loses it and
+	// gets another when it resumes.
 	SSHSecretName string `json:"sshSecretName"`
 	// SSHPublicKey is the only key that Launcher and Workers accept, for users and hosts.
 	SSHPublicKey string `json:"sshPublicKey"`

@@ -12,23 +12,22 @@ type PreemptionOutcome string
 const (
 	// PreemptionPlanned means that the victims free enough capacity.
 	PreemptionPlanned PreemptionOutcome = "Planned"
-	// PreemptionFits means that the nodes have enough capacity for the requests; the scheduler must find it.
+	// PreemptionFits means that the nodes have enough capacity; the scheduler must find it.
 	PreemptionFits PreemptionOutcome = "Fits"
-	// PreemptionOnlyProtected means that all possible victims have run for less than the operator's
+	// PreemptionOnlyProtected means that all possible victims have run for less than
 	// preemption.minRunSeconds.
 	PreemptionOnlyProtected PreemptionOutcome = "OnlyProtected"
-	// PreemptionNoCover means that preempting all permitted gangs of lower priority frees too little.
+	// PreemptionNoCover means that all permitted gangs of lower priority free too little.
 	PreemptionNoCover PreemptionOutcome = "NoCover"
-	// PreemptionBusy means that gangs of higher priority or greater age come first. The operator plans for at
-	// most preemption.maxPlans gangs at a time. Or the gang fits into what other plans leave free.
+	// PreemptionBusy means that gangs of higher priority or greater age come first (at most
+	// preemption.maxPlans have plans), or the gang fits into what other plans leave free.
 	PreemptionBusy PreemptionOutcome = "Busy"
 	// PreemptionPatience means that the gang has waited too short a time.
 	PreemptionPatience PreemptionOutcome = "Patience"
 	// PreemptionNotPlanned means that the operator does not plan: the scheduler selects victims alone, as
 	// Kueue does, or the free quota is unknown.
 	PreemptionNotPlanned PreemptionOutcome = "NotPlanned"
-	// PreemptionGateIgnored means that the scheduler ignores the gang's preemption gate and preempts by
-	// itself.
+	// PreemptionGateIgnored means that the scheduler ignores the gang's preemption gate.
 	PreemptionGateIgnored PreemptionOutcome = "GateIgnored"
 )
 
@@ -58,21 +57,21 @@ const (
 	PreemptionReleasing PreemptionPhase = "Releasing"
 	// PreemptionPlacing means that no victim has a pod, and the scheduler can place the gang.
 	PreemptionPlacing PreemptionPhase = "Placing"
-	// PreemptionHandedOver means that the operator freed no capacity. The scheduler preempts for the gang,
-	// under the job's own priority class or with the preemption gate open.
+	// PreemptionHandedOver means that the operator freed no capacity, and the scheduler preempts for the
+	// gang: under the job's own priority class, or with the preemption gate open.
 	PreemptionHandedOver PreemptionPhase = "HandedOver"
 )
 
 // PreemptionStatus is the preemption plan with the lowest known loss. Without a phase, it is only a report.
-// The operator writes plans, and changes to and from Planned, immediately; other changes as rarely as the
-// blocker's numbers.
+// The operator writes plans, and changes to and from Planned, immediately; others as rarely as the blocker's
+// numbers.
 type PreemptionStatus struct {
 	// Outcome of planning.
 	Outcome PreemptionOutcome `json:"outcome"`
 	// Phase of the plan. Absent without one, and in a dry run.
 	// +optional
 	Phase PreemptionPhase `json:"phase,omitempty"`
-	// Round of the plan, from 1. Another one starts if other jobs take the capacity first.
+	// Round of the plan, from 1. Another starts if other jobs take the capacity first.
 	// +optional
 	Round int32 `json:"round,omitempty"`
 	// BlockedTime is when the gang was first found not to fit. Absent in a dry run.
@@ -88,7 +87,7 @@ type PreemptionStatus struct {
 	// +optional
 	Deadline *metav1.Time `json:"deadline,omitempty"`
 	// Victims that free enough capacity together, lowest loss first; at most 64. Each has a lower priority
-	// than the gang, and no other plan includes it. Absent unless outcome is Planned.
+	// and is in no other plan. Absent unless outcome is Planned.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -117,13 +116,13 @@ type PreemptionVictim struct {
 	GPUs int64 `json:"gpus"`
 	// Mode is how it is best stopped.
 	Mode PreemptionMode `json:"mode"`
-	// AskTime is when the operator requests a checkpoint, or stops it in mode Kill. Absent without a plan,
-	// and if it depends on the victim.
+	// AskTime is when the operator requests a checkpoint, or stops it in mode Kill. Absent without a plan, or
+	// if it depends on the victim.
 	// +optional
 	AskTime *metav1.Time `json:"askTime,omitempty"`
-	// EstimatedLossSeconds is the expected loss of time in seconds: training to repeat, at most the
-	// operator's preemption.lossCapSeconds, and another start.
+	// EstimatedLossSeconds is the expected loss of time: training to repeat, at most
+	// preemption.lossCapSeconds, and another start.
 	EstimatedLossSeconds int64 `json:"estimatedLossSeconds"`
-	// LossGPUSeconds is that loss for all its GPUs, in GPU-seconds.
+	// LossGPUSeconds is that loss times its GPUs.
 	LossGPUSeconds int64 `json:"lossGPUSeconds"`
 }

@@ -5,8 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Framework selects the environment variables by which the ranks find each other. `make generate` takes the
-// values from pkg/framework.
+// Framework selects the environment variables by which the ranks find each other.
 type Framework string
 
 const (
@@ -38,22 +37,22 @@ const (
 	RoleChief Role = "Chief"
 	// RoleLauncher is the leader under MPI's name.
 	RoleLauncher Role = "Launcher"
-	// RoleScheduler serves the other ranks. It does not count for success, and the operator stops it when the
-	// job succeeds.
+	// RoleScheduler serves the other ranks. It does not count for success; the operator stops it when the job
+	// succeeds.
 	RoleScheduler Role = "Scheduler"
-	// RoleServer serves the other ranks, like Scheduler.
+	// RoleServer serves like Scheduler.
 	RoleServer Role = "Server"
-	// RolePS is a parameter server. It serves the other ranks, like Scheduler.
+	// RolePS is a parameter server, like Scheduler.
 	RolePS Role = "PS"
-	// RoleWorker trains. Without a leader, the job succeeds when every Worker exits 0; with
-	// spec.elasticPolicy, when Worker 0 does.
+	// RoleWorker trains. Without a leader, the job succeeds when every Worker exits 0, or with
+	// spec.elasticPolicy Worker 0.
 	RoleWorker Role = "Worker"
 	// RoleEvaluator evaluates the model. It has the last ranks and does not count for success. When the job
-	// succeeds, the operator stops it, with its template's terminationGracePeriodSeconds.
+	// succeeds, it gets its template's terminationGracePeriodSeconds.
 	RoleEvaluator Role = "Evaluator"
 )
 
-// RestartPolicy decides what the exit of a rank means for the job. RestartScope decides what restarts.
+// RestartPolicy decides what the exit of a rank means for the job.
 // +kubebuilder:validation:Enum=Never;OnFailure;Always;ExitCode
 type RestartPolicy string
 
@@ -63,7 +62,7 @@ const (
 	// RestartOnFailure restarts after a non-zero exit and counts it against backoffLimit. The default.
 	RestartOnFailure RestartPolicy = "OnFailure"
 	// RestartAlways restarts the container after every exit, for roles that serve others. It needs
-	// restartScope Rank, which is its default.
+	// restartScope Rank.
 	RestartAlways RestartPolicy = "Always"
 	// RestartExitCode fails the job on exit codes 1 to 127 and restarts on 128 to 255.
 	RestartExitCode RestartPolicy = "ExitCode"
@@ -81,8 +80,7 @@ const (
 	ScopeRank RestartScope = "Rank"
 )
 
-// CleanPodPolicy selects the pods to delete when the job has finished. Running pods are always deleted, so a
-// finished job holds no quota.
+// CleanPodPolicy selects the pods to delete when the job has finished.
 // +kubebuilder:validation:Enum=All;Running;None
 type CleanPodPolicy string
 
@@ -102,13 +100,13 @@ type SchedulerName string
 const (
 	// SchedulerVolcano is Volcano, with PodGroups and Queues.
 	SchedulerVolcano SchedulerName = "volcano"
-	// SchedulerKueue is Kueue, with Workloads. Kueue admits gangs; the operator's configuration selects the
+	// SchedulerKueue is Kueue, with Workloads. It admits gangs; the operator's configuration selects the
 	// scheduler that places them.
 	SchedulerKueue SchedulerName = "kueue"
-	// SchedulerCoscheduling is the coscheduling plugin of scheduler-plugins, with PodGroups. It has no
+	// SchedulerCoscheduling is the coscheduling plugin of scheduler-plugins, with PodGroups and without
 	// queues.
 	SchedulerCoscheduling SchedulerName = "coscheduling"
-	// SchedulerNative is the gang scheduling of kube-scheduler. It has no queues.
+	// SchedulerNative is the gang scheduling of kube-scheduler, without queues.
 	SchedulerNative SchedulerName = "native"
 )
 
@@ -118,23 +116,23 @@ const (
 type SuccessPolicy string
 
 const (
-	// SuccessLeader requires the Master, Chief or Launcher to exit 0; without one, the first Worker.
+	// SuccessLeader requires the leader to exit 0; without one, the first Worker.
 	SuccessLeader SuccessPolicy = "Leader"
-	// SuccessAllWorkers requires every Worker to exit 0, and the leader if there is one.
+	// SuccessAllWorkers requires every Worker and the leader to exit 0.
 	SuccessAllWorkers SuccessPolicy = "AllWorkers"
 )
 
-// SecurityProfile is a set of defaults for the security contexts of the ranks' pods.
+// SecurityProfile is a set of defaults for pod security contexts.
 // +kubebuilder:validation:Enum=NonRoot
 type SecurityProfile string
 
 const (
 	// SecurityNonRoot sets what the Pod Security Standard "restricted" requires: runAsNonRoot (user, group
-	// and fsGroup 1000), no privilege escalation, no capabilities, and the runtime's default seccomp profile.
+	// and fsGroup 1000), no privilege escalation, no capabilities, seccomp profile RuntimeDefault.
 	SecurityNonRoot SecurityProfile = "NonRoot"
 )
 
-// CollectiveBackend is a backend of collective operations, named as in torch.distributed.
+// CollectiveBackend is a backend of collective operations.
 // +kubebuilder:validation:Enum=nccl;gloo;mpi;ucc
 type CollectiveBackend string
 
@@ -143,9 +141,9 @@ const (
 	BackendNCCL CollectiveBackend = "nccl"
 	// BackendGloo is Gloo, for CPUs.
 	BackendGloo CollectiveBackend = "gloo"
-	// BackendMPI is the MPI library that the framework was built with.
+	// BackendMPI is the framework's MPI library.
 	BackendMPI CollectiveBackend = "mpi"
-	// BackendUCC is the Unified Collective Communication library.
+	// BackendUCC is Unified Collective Communication.
 	BackendUCC CollectiveBackend = "ucc"
 )
 
@@ -163,17 +161,16 @@ const (
 // TrainingJobSpec describes the gang in one of two forms. The simple form (image, command, replicas and so
 // on) gives identical ranks of role Worker. The full form (replicaSpecs) gives roles with pod templates.
 type TrainingJobSpec struct {
-	// Framework that the ranks run. It selects the environment variables by which they find each other.
+	// Framework of the ranks.
 	Framework Framework `json:"framework"`
-	// FrameworkVersion in the image, such as 2.1 or 2.1.0-cu121; at most 32 characters. The operator adds it
-	// to pods as the label mlplatform.example.com/framework-version, and rejects unsupported versions. Unset:
-	// not checked.
+	// FrameworkVersion in the image, such as 2.1 or 2.1.0-cu121; at most 32 characters. Pods get it as the
+	// label mlplatform.example.com/framework-version. Unset: not checked.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,4}[.][0-9]{1,4}([.-][0-9A-Za-z]+)*$')",message="not a version: write the major and the minor number, such as 2.1 or 2.1.0-cu121"
 	FrameworkVersion string `json:"frameworkVersion,omitempty"`
 
-	// Image of every rank's container. Required in the simple form.
+	// Image of the ranks. Required in the simple form.
 	// +optional
 	Image string `json:"image,omitempty"`
 	// Command of every rank, not run in a shell. Required in the simple form.
@@ -184,13 +181,12 @@ type TrainingJobSpec struct {
 	// +optional
 	// +listType=atomic
 	Args []string `json:"args,omitempty"`
-	// Env of every rank. It can refer to the variables that the operator sets, as in $(RANK), and overrides
-	// them. Simple form.
+	// Env of every rank. It can use the operator's variables, as in $(RANK), and overrides them. Simple form.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	Env []corev1.EnvVar `json:"env,omitempty"`
-	// EnvFrom adds the keys of ConfigMaps and Secrets to the environment. Simple form.
+	// EnvFrom adds keys of ConfigMaps and Secrets to the environment. Simple form.
 	// +optional
 	// +listType=atomic
 	EnvFrom []corev1.EnvFromSource `json:"envFrom,omitempty"`
@@ -199,8 +195,7 @@ type TrainingJobSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	Replicas *int32 `json:"replicas,omitempty"`
-	// Resources of every rank. The operator copies extended resources such as nvidia.com/gpu from requests to
-	// limits. Simple form.
+	// Resources of every rank. The operator copies extended resources from requests to limits. Simple form.
 	// +optional
 	Resources corev1.ResourceRequirements `json:"resources,omitzero"`
 	// Volumes of the ranks' pods. Simple form.
@@ -237,55 +232,54 @@ type TrainingJobSpec struct {
 	SecurityContext *corev1.PodSecurityContext `json:"securityContext,omitempty"`
 
 	// ReplicaSpecs describes the ranks of each role. At most one rank leads (Master, Chief or Launcher). It
-	// excludes every field of the simple form.
+	// excludes the simple form.
 	// +optional
 	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=10
 	ReplicaSpecs map[Role]ReplicaSpec `json:"replicaSpecs,omitempty"`
 
-	// ElasticPolicy lets the gang train with fewer ranks than replicas. Framework pytorch only. Unset: all
-	// ranks are needed.
+	// ElasticPolicy lets the gang train with fewer ranks than replicas. Framework pytorch only.
 	// +optional
 	ElasticPolicy *ElasticPolicy `json:"elasticPolicy,omitempty"`
 
-	// SharedMemory is the size of /dev/shm in every trainer, at least 0. Its contents count towards the
-	// container's memory limit. Default: 2Gi if the trainer requests GPUs. 0, or no GPUs: the container
-	// runtime's default, mostly 64 MiB. A trainer's own mount at /dev/shm takes precedence.
+	// SharedMemory is the size of /dev/shm in every trainer, at least 0, part of the container's memory
+	// limit. Default: 2Gi if the trainer requests GPUs, else 0, the container runtime's default (mostly 64
+	// MiB). A trainer's own mount takes precedence.
 	// +optional
 	SharedMemory *resource.Quantity `json:"sharedMemory,omitempty"`
-	// SecurityProfile fills in what the security contexts of the ranks' pods leave unset. Unset: nothing.
+	// SecurityProfile provides defaults for the security contexts of the ranks' pods. Unset: none.
 	// +optional
 	SecurityProfile SecurityProfile `json:"securityProfile,omitempty"`
 	// Networking configures the communication between ranks.
 	// +optional
 	Networking NetworkingSpec `json:"networking,omitzero"`
 
-	// SuccessPolicy decides which ranks must exit 0 for the job to succeed. Default: the leader; without one,
-	// every Worker.
+	// SuccessPolicy decides which ranks must exit 0 for the job to succeed. Default: the leader, else every
+	// Worker.
 	// +optional
 	SuccessPolicy SuccessPolicy `json:"successPolicy,omitempty"`
 	// RestartPolicy of roles that set none; default OnFailure.
 	// +optional
 	RestartPolicy RestartPolicy `json:"restartPolicy,omitempty"`
-	// BackoffLimit is the maximum number of restarts after failures, at least 0; default 3. Preemptions, drains
-	// and lost nodes do not count. Set it here or in runPolicy.
+	// BackoffLimit is the maximum number of restarts after failures, at least 0; default 3. Preemptions,
+	// drains and lost nodes do not count.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	BackoffLimit *int32 `json:"backoffLimit,omitempty"`
 
 	// Hyperparameters by name, at most 64: strings of at most 1024 bytes, numbers and booleans. Every
-	// container gets each one as HYPERPARAM_<NAME> (upper case; characters other than letters and digits
-	// become _), and all of them as a JSON object in the file that HYPERPARAMETERS_FILE names. Quote numbers
-	// that must keep their digits, such as 1.10.
+	// container gets each as HYPERPARAM_<NAME> (upper case; characters other than letters and digits become
+	// _), and all as a JSON object in the file HYPERPARAMETERS_FILE. Quote numbers that must keep their
+	// digits, such as 1.10.
 	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:MaxProperties=64
 	Hyperparameters map[string]HyperparameterValue `json:"hyperparameters,omitempty"`
-	// HyperparametersFrom names a ConfigMap in the job's namespace. Every container gets each key as
-	// HYPERPARAM_<KEY>, with the key as spelled; hyperparameters take precedence. Containers do not start
-	// before the ConfigMap exists. HYPERPARAMETERS_FILE does not contain its keys.
+	// HyperparametersFrom names a ConfigMap that must exist. Every container gets each key as
+	// HYPERPARAM_<KEY>, with the key as spelled, but not in HYPERPARAMETERS_FILE. Hyperparameters take
+	// precedence.
 	// +optional
 	HyperparametersFrom *ConfigMapReference `json:"hyperparametersFrom,omitempty"`
 
@@ -306,10 +300,10 @@ type TrainingJobSpec struct {
 	// +optional
 	RunPolicy RunPolicy `json:"runPolicy,omitzero"`
 
-	// ManagedBy names the controller that runs the job, as a domain-prefixed path of at most 63 characters.
+	// ManagedBy is the controller that runs the job, a domain-prefixed path of at most 63 characters.
 	// Immutable. Unset, or mlplatform.example.com/trainingjob-operator: this operator.
-	// kueue.x-k8s.io/multikueue: Kueue dispatches the job to another cluster and mirrors its status. This
-	// operator ignores jobs with any other value.
+	// kueue.x-k8s.io/multikueue: Kueue dispatches the job to another cluster and mirrors its status. The
+	// operator ignores jobs with other values.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	ManagedBy string `json:"managedBy,omitempty"`
@@ -320,8 +314,8 @@ type TrainingJobSpec struct {
 // succeeds when Worker 0 exits 0.
 type ElasticPolicy struct {
 	// MinReplicas is the number of ranks with which training can continue, from 1 to the number of ranks. It
-	// is the default and the minimum of runPolicy.schedulingPolicy.minAvailable. Each time a rank leaves, the
-	// remaining ranks restart their processes, at most backoffLimit times.
+	// is the default and minimum of runPolicy.schedulingPolicy.minAvailable. When a rank leaves, the others
+	// restart their processes, at most backoffLimit times.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	MinReplicas int32 `json:"minReplicas"`
@@ -338,26 +332,26 @@ type ConfigMapReference struct {
 
 // NetworkingSpec configures the communication between ranks.
 type NetworkingSpec struct {
-	// Backend of collective operations. Every container gets it as DISTRIBUTED_BACKEND; the program must pass
-	// it to its framework. Unset: no variable.
+	// Backend of collective operations, in every container as DISTRIBUTED_BACKEND; the program must pass it
+	// to its framework. Unset: no variable.
 	// +optional
 	Backend CollectiveBackend `json:"backend,omitempty"`
 	// MasterPort is the port on which the ranks meet, such as MASTER_PORT of pytorch: 1024 to 65535. Default:
-	// the trainer's port named rendezvous, or as in Kubeflow (pytorchjob-port), else the framework's default.
+	// the trainer's port named rendezvous or as in Kubeflow, else the framework's default.
 	// +optional
 	// +kubebuilder:validation:Minimum=1024
 	// +kubebuilder:validation:Maximum=65535
 	MasterPort *int32 `json:"masterPort,omitempty"`
-	// NCCL settings without the prefix NCCL_, at most 64: {DEBUG: INFO, SOCKET_IFNAME: eth0}. Every container
-	// gets them as variables.
+	// NCCL variables of every container, at most 64, without the prefix NCCL_: {DEBUG: INFO, SOCKET_IFNAME:
+	// eth0}.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	NCCL map[string]string `json:"nccl,omitempty"`
 }
 
-// MonitoringSpec configures the ranks' metrics for Prometheus. Each pod gets the annotations
-// prometheus.io/scrape, port and path, and its trainer the port tj-metrics. If the cluster serves PodMonitors
-// (monitoring.coreos.com/v1), the operator creates one with the job's name.
+// MonitoringSpec configures the ranks' metrics for Prometheus. Pods get the annotations prometheus.io/scrape,
+// port and path, trainers the port tj-metrics. If the cluster serves PodMonitors, the operator creates one
+// with the job's name.
 type MonitoringSpec struct {
 	// Enabled turns the block on; default true.
 	// +optional
@@ -391,7 +385,7 @@ type ReplicaSpec struct {
 	// +optional
 	RestartPolicy RestartPolicy `json:"restartPolicy,omitempty"`
 	// Template of this role's pods. The trainer is the container named trainer, else the one with Kubeflow's
-	// name for the framework, such as pytorch, else the first.
+	// name for the framework, else the first.
 	Template corev1.PodTemplateSpec `json:"template"`
 }
 
@@ -403,22 +397,22 @@ type RunPolicy struct {
 	// CleanPodPolicy selects the pods to delete when the job has finished; default Running.
 	// +optional
 	CleanPodPolicy CleanPodPolicy `json:"cleanPodPolicy,omitempty"`
-	// TTLSecondsAfterFinished is the time in seconds from the job's end until its deletion, at least 0.
-	// Unset: never.
+	// TTLSecondsAfterFinished is the time in seconds from the job's end to its deletion, at least 0. Unset:
+	// never.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
-	// ActiveDeadlineSeconds is the maximum running time in seconds, at least 1, over all attempts
-	// (status.work.runningSeconds). Then the job fails. Only phase Running counts. Unset: no limit.
+	// ActiveDeadlineSeconds is the maximum time in phase Running in seconds, at least 1, over all attempts.
+	// Then the job fails. Unset: no limit.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
-	// BackoffLimit is spec.backoffLimit in Kubeflow's place. Set only one of the two.
+	// BackoffLimit is the same as spec.backoffLimit, in Kubeflow's place. Set only one of the two.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	BackoffLimit *int32 `json:"backoffLimit,omitempty"`
-	// RestartScope decides what a failure restarts. Default Gang; Rank if a restartPolicy is Always or
-	// elasticPolicy is set.
+	// RestartScope decides what a failure restarts. Default: Rank with a restartPolicy Always or an
+	// elasticPolicy, else Gang.
 	// +optional
 	RestartScope RestartScope `json:"restartScope,omitempty"`
 	// SchedulingPolicy configures how the gang is scheduled.
@@ -429,7 +423,7 @@ type RunPolicy struct {
 // SchedulingPolicy configures how the gang is scheduled.
 type SchedulingPolicy struct {
 	// Scheduler that places the gang. Default: the operator's configuration, else the first that the cluster
-	// serves. The choice (status.scheduling) is fixed while the job is queued or runs.
+	// serves. It is fixed while the job is queued or runs.
 	// +optional
 	Scheduler SchedulerName `json:"scheduler,omitempty"`
 	// Queue of the gang, at most 253 characters. Default: the label kueue.x-k8s.io/queue-name (kueue only),
@@ -444,8 +438,8 @@ type SchedulingPolicy struct {
 	// +kubebuilder:validation:Minimum=1
 	MinAvailable *int32 `json:"minAvailable,omitempty"`
 	// MinResources that must be free for the gang to start. Default and minimum: the sum over the first
-	// minAvailable ranks, in the order leader, servers, Workers, Evaluators. Set more for injected sidecars,
-	// or for devices that no rank requests.
+	// minAvailable ranks, in the order leader, servers, Workers, Evaluators. Set more for injected sidecars
+	// or devices that no rank requests.
 	// +optional
 	MinResources corev1.ResourceList `json:"minResources,omitempty"`
 	// PriorityClass of the gang and its pods, at most 253 characters.
@@ -456,8 +450,8 @@ type SchedulingPolicy struct {
 	// Topology is a preference for the placement of ranks.
 	// +optional
 	Topology *TopologyHint `json:"topology,omitempty"`
-	// ScheduleTimeoutSeconds is how long the gang can be queued, at least 1. Then it is queued again after a
-	// backoff. Unset: no limit.
+	// ScheduleTimeoutSeconds is how long the gang can be queued, at least 1. Then the operator requeues it
+	// after a backoff. Unset: no limit.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	ScheduleTimeoutSeconds *int32 `json:"scheduleTimeoutSeconds,omitempty"`
@@ -467,8 +461,7 @@ type SchedulingPolicy struct {
 type TopologyHint struct {
 	// Mode is Pack or Spread.
 	Mode TopologyMode `json:"mode"`
-	// Key is the node label whose values are the domains, at most 253 characters; default
-	// topology.kubernetes.io/zone.
+	// Key of the node label with the domains, at most 253 characters; default topology.kubernetes.io/zone.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="!format.qualifiedName().validate(self).hasValue()",message="not the key of a label: write one such as topology.kubernetes.io/zone or kubernetes.io/hostname"

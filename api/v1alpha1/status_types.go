@@ -6,8 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Phase is the phase in the gang's life cycle. The documentation of pkg/trainingjob has the table of
-// transitions.
+// Phase in the gang's life cycle.
 // +kubebuilder:validation:Enum=Pending;Queued;Starting;Running;Draining;Restarting;Suspended;Succeeded;Failed
 type Phase string
 
@@ -25,12 +24,12 @@ const (
 	PhaseDraining Phase = "Draining"
 	// PhaseRestarting means that no rank is left, and the next attempt is queued after the backoff.
 	PhaseRestarting Phase = "Restarting"
-	// PhaseSuspended means that runPolicy.suspend is true and no rank is left.
+	// PhaseSuspended means that no rank is left and runPolicy.suspend is true.
 	PhaseSuspended Phase = "Suspended"
 	// PhaseSucceeded means that the ranks of the success policy exited 0 before the operator stopped them, or
-	// that rank 0 reported that every step is trained. Final.
+	// rank 0 reported the end of training. Final.
 	PhaseSucceeded Phase = "Succeeded"
-	// PhaseFailed means that the job failed, with the reason in the condition Failed. Final.
+	// PhaseFailed means that the job failed; the condition Failed has the reason. Final.
 	PhaseFailed Phase = "Failed"
 )
 
@@ -46,21 +45,20 @@ type TrainingJobStatus struct {
 	// Message describes what the job is doing.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// Attempt is the number of the current attempt, from 1. Every restart of the gang increases it.
+	// Attempt is the number of the current attempt, from 1. A restart of the gang increases it.
 	// +optional
 	Attempt int32 `json:"attempt,omitempty"`
 	// Restarts is the number of failures counted against backoffLimit.
 	// +optional
 	Restarts int32 `json:"restarts,omitempty"`
-	// RankRestarts is the part of restarts spent by containers of the current attempt, with restartScope
-	// Rank.
+	// RankRestarts is the part of restarts by containers of the current attempt, with restartScope Rank.
 	// +optional
 	RankRestarts int32 `json:"rankRestarts,omitempty"`
-	// Preemptions is the number of attempts that ended with a preemption, an eviction, a drain, a lost node,
-	// or a pod that its node rejected or another client deleted.
+	// Preemptions is the number of attempts that a preemption, an eviction, a drain or a lost node ended, or
+	// a pod that its node rejected or another client deleted.
 	// +optional
 	Preemptions int32 `json:"preemptions,omitempty"`
-	// Disruptions are consecutive disruptions without progress, and the nodes excluded because of them.
+	// Disruptions without progress, and the nodes excluded because of them.
 	// +optional
 	Disruptions *DisruptionStatus `json:"disruptions,omitempty"`
 	// Replicas is the number of ranks of the current attempt.
@@ -75,11 +73,11 @@ type TrainingJobStatus struct {
 	// Selector of the job's pods, for the scale subresource.
 	// +optional
 	Selector string `json:"selector,omitempty"`
-	// Gang is the number of ranks that run or have succeeded, out of all: "4/4".
+	// Gang is the number of ranks that run or have succeeded, of all: "4/4".
 	// +optional
 	Gang string `json:"gang,omitempty"`
-	// GPUs that the gang requests: the extended resources in the operator's setting gpus. Devices from
-	// resourceClaims do not count.
+	// GPUs that the gang requests: the resources in the operator's setting gpus, without devices from
+	// resourceClaims.
 	// +optional
 	GPUs int64 `json:"gpus,omitempty"`
 	// ReplicaStatuses counts the ranks of each role.
@@ -96,16 +94,14 @@ type TrainingJobStatus struct {
 	// Scheduling is the gang's queue and what blocks it.
 	// +optional
 	Scheduling *SchedulingStatus `json:"scheduling,omitempty"`
-	// Progress that rank 0's trainer reported. The operator updates it at most every 20 seconds; with more
-	// than 1,000 running jobs the interval grows with their number, up to 5 minutes. A new complete
-	// checkpoint or phase updates it immediately.
+	// Progress that rank 0 reported. The operator updates it at most every 20 seconds, with more than 1,000
+	// running jobs less often, up to 5 minutes; with a new complete checkpoint or phase immediately.
 	// +optional
 	Progress *ProgressStatus `json:"progress,omitempty"`
-	// Checkpoint describes the latest complete checkpoint and the one that the current attempt resumed from.
+	// Checkpoint describes the latest complete checkpoint and the resume point.
 	// +optional
 	Checkpoint *CheckpointStatus `json:"checkpoint,omitempty"`
-	// MLflow is the MLflow configuration of the current attempt's ranks. Absent if mlflow.trackingURI was not
-	// configured when the attempt began.
+	// MLflow configuration of the current attempt. Absent without the operator's mlflow.trackingURI.
 	// +optional
 	MLflow *MLflowStatus `json:"mlflow,omitempty"`
 	// Work sums the time that the job was queued, ran and lost, over all attempts.
@@ -123,14 +119,14 @@ type TrainingJobStatus struct {
 	// LastFailure of a rank.
 	// +optional
 	LastFailure *FailureStatus `json:"lastFailure,omitempty"`
-	// Transitions are the last 20 changes of phase, oldest first. They always include the last run, its end
-	// and the last suspension.
+	// Transitions are the last 20 changes of phase, oldest first, always with the last run, its end and the
+	// last suspension.
 	// +optional
 	// +listType=atomic
 	Transitions []Transition `json:"transitions,omitempty"`
 	// Conditions by type: Created, Admitted, Ready, Running, Restarting, Preempted, MakingRoom, Suspended,
-	// InvalidSpec, CheckpointUnknown, ResumeIgnored, ResumeNeedsReports, Succeeded, Failed. Conditions other
-	// than Admitted are absent until they are first True.
+	// InvalidSpec, CheckpointUnknown, ResumeIgnored, ResumeNeedsReports, Succeeded, Failed. All but Admitted
+	// are absent until they are first True.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -141,11 +137,10 @@ type TrainingJobStatus struct {
 	// CompletionTime is when the job succeeded or failed.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
-	// ObservedGeneration is the metadata.generation that the status refers to.
+	// ObservedGeneration is the metadata.generation of this status.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Revision is a hash of the spec that the current attempt was made from. A different revision starts a
-	// new attempt.
+	// Revision is a hash of the current attempt's spec. A different revision starts a new attempt.
 	// +optional
 	Revision string `json:"revision,omitempty"`
 	// RestartRequest is the last processed value of the annotation mlplatform.example.com/restart.
@@ -158,18 +153,18 @@ type ReplicaStatus struct {
 	// Replicas is the number of ranks in the attempt. A scheduler can admit fewer.
 	// +optional
 	Replicas int32 `json:"replicas,omitempty"`
-	// Pending is the number of ranks without a running pod.
+	// Pending ranks have no running pod.
 	// +optional
 	Pending int32 `json:"pending,omitempty"`
-	// Active is the number of ranks with a pod that has not ended.
+	// Active ranks have a pod that has not ended.
 	Active int32 `json:"active"`
-	// Ready is the number of ranks with ready pods.
+	// Ready ranks have ready pods.
 	Ready int32 `json:"ready"`
-	// Succeeded is the number of ranks that exited 0, with or without a pod.
+	// Succeeded ranks exited 0, with or without a pod.
 	Succeeded int32 `json:"succeeded"`
-	// Failed is the number of ranks with failed pods.
+	// Failed ranks have failed pods.
 	Failed int32 `json:"failed"`
-	// SucceededIndexes of the ranks that exited 0, as ranges: "0-3,7".
+	// SucceededIndexes, as ranges: "0-3,7".
 	// +optional
 	SucceededIndexes string `json:"succeededIndexes,omitempty"`
 }
@@ -205,7 +200,7 @@ type SchedulingStatus struct {
 	// Group is the name of the scheduler's object for the gang.
 	// +optional
 	Group string `json:"group,omitempty"`
-	// Tolerations that the operator added to the ranks in toleratingRoles, from its setting gpuTolerations.
+	// Tolerations that the operator added to the ranks in toleratingRoles, from its gpuTolerations.
 	// +optional
 	// +listType=atomic
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
@@ -213,64 +208,63 @@ type SchedulingStatus struct {
 	// +optional
 	// +listType=atomic
 	ToleratingRoles []Role `json:"toleratingRoles,omitempty"`
-	// KeepsPlace is true in phase Restarting while the gang keeps its group, with its place in the queue and
-	// its reserved capacity. Backoffs longer than the operator's lifecycle.keepPlaceSeconds, schedule
-	// timeouts and start timeouts release them.
+	// KeepsPlace is true in phase Restarting while the gang keeps its place in the queue and its reserved
+	// capacity. Backoffs longer than the operator's lifecycle.keepPlaceSeconds, schedule timeouts and start
+	// timeouts release them.
 	// +optional
 	KeepsPlace bool `json:"keepsPlace,omitempty"`
 	// Blocker is why the job does not run. Absent if nothing blocks it.
 	// +optional
 	Blocker *Blocker `json:"blocker,omitempty"`
-	// WaitingClass is the priority class of the current attempt's ranks, if it is not the job's own. It has
-	// the same value but does not preempt. Only with preemption.mode Broker; see docs/preemption.md.
+	// WaitingClass is the priority class of the current attempt's ranks, if not the job's own. It has the
+	// same value but does not preempt. Only with preemption.mode Broker.
 	// +optional
 	WaitingClass string `json:"waitingClass,omitempty"`
-	// PreemptionGate is true if the scheduler preempts for the current attempt only after the operator permits
-	// it: Kueue, with its preemption gates. Only with preemption.mode Broker; see docs/preemption.md.
+	// PreemptionGate is true if the scheduler (Kueue) preempts for the current attempt only after the
+	// operator permits it. Only with preemption.mode Broker.
 	// +optional
 	PreemptionGate bool `json:"preemptionGate,omitempty"`
-	// Preemption is the preemption plan for the gang. Present while the gang lacks capacity or quota, with
-	// preemption.mode Broker, or DryRun, which only reports.
+	// Preemption is the plan for a gang that lacks capacity or quota, with preemption.mode Broker, or DryRun,
+	// which only reports.
 	// +optional
 	Preemption *PreemptionStatus `json:"preemption,omitempty"`
 }
 
-// MLflowStatus is the MLflow configuration of every rank. It does not change while ranks of the attempt
-// exist.
+// MLflowStatus is the MLflow configuration of every rank in the attempt.
 type MLflowStatus struct {
-	// TrackingURI is the ranks' MLFLOW_TRACKING_URI.
+	// TrackingURI is MLFLOW_TRACKING_URI.
 	TrackingURI string `json:"trackingURI"`
-	// ExperimentName is their MLFLOW_EXPERIMENT_NAME: the annotation
-	// mlplatform.example.com/mlflow-experiment, else the namespace.
+	// ExperimentName is MLFLOW_EXPERIMENT_NAME: the annotation mlplatform.example.com/mlflow-experiment, else
+	// the namespace.
 	ExperimentName string `json:"experimentName"`
-	// RunID is their MLFLOW_RUN_ID: the annotation mlplatform.example.com/mlflow-run-id. Absent if it was
-	// unset when the first rank was created.
+	// RunID is MLFLOW_RUN_ID: the annotation mlplatform.example.com/mlflow-run-id, if set when the first rank
+	// was created.
 	// +optional
 	RunID string `json:"runID,omitempty"`
 }
 
-// Blocker is why a job waits. While the reason and object stay the same, the operator updates the other
-// fields at most once a minute; with more than 2,000 waiting jobs less often, with 10,000 every 5 minutes. It
-// removes a shortage of capacity only after 5 seconds without it.
+// Blocker is why a job waits. The operator updates its numbers at most once a minute, with more than 2,000
+// waiting jobs less often, up to 5 minutes with 10,000; a new reason or object immediately. It removes a
+// shortage of capacity only after 5 seconds without it.
 type Blocker struct {
-	// Reason: in CamelCase.
+	// Reason in CamelCase.
 	Reason string `json:"reason"`
 	// Object of the reason, as kubectl accepts it: queues.scheduling.volcano.sh/research.
 	// +optional
 	Object string `json:"object,omitempty"`
-	// Message explains the reason with numbers and, if known, the users of the capacity.
+	// Message has the numbers and, if known, the users of the capacity.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// Need is the amount of the short resource that the gang needs, or one rank if that does not fit.
+	// Need is how much of the short resource the gang needs, or one rank if that does not fit.
 	// +optional
 	Need corev1.ResourceList `json:"need,omitempty"`
-	// Free is the free amount of that resource, within the quota or on the nodes.
+	// Free is how much of it is free, within the quota or on the nodes.
 	// +optional
 	Free corev1.ResourceList `json:"free,omitempty"`
 	// NextStep for the user or an admin.
 	// +optional
 	NextStep string `json:"nextStep,omitempty"`
-	// ObservedTime is the last update of the message. Absent right after the gang's submission.
+	// ObservedTime of the message. Absent right after the gang's submission.
 	// +optional
 	ObservedTime *metav1.Time `json:"observedTime,omitempty"`
 }
@@ -295,7 +289,7 @@ type DisruptionStatus struct {
 type ExcludedNode struct {
 	// Name of the node.
 	Name string `json:"name"`
-	// Reason: of its kubelet, such as OutOfcpu or UnexpectedAdmissionError.
+	// Reason of the kubelet, such as OutOfcpu or UnexpectedAdmissionError.
 	Reason string `json:"reason"`
 	// Until is the end of the exclusion.
 	Until metav1.Time `json:"until"`
@@ -306,7 +300,7 @@ type ExcludedNode struct {
 type DrainCause string
 
 const (
-	// CauseFailure means that a rank exited with a non-zero code, or exceeded its own local storage limit. It
+	// CauseFailure means that a rank exited with a non-zero code or exceeded its local storage limit. It
 	// counts against backoffLimit. The first failed rank decides.
 	CauseFailure DrainCause = "Failure"
 	// CauseDisruption means a preemption, a drain, a lost node, or a pod that its node rejected or another
@@ -314,40 +308,39 @@ const (
 	CauseDisruption DrainCause = "Disruption"
 	// CauseEviction means that the scheduler reclaims the gang's quota or nodes.
 	CauseEviction DrainCause = "Eviction"
-	// CauseScheduleTimeout means that the gang was queued for longer than scheduleTimeoutSeconds.
+	// CauseScheduleTimeout means that the gang exceeded scheduleTimeoutSeconds.
 	CauseScheduleTimeout DrainCause = "ScheduleTimeout"
-	// CauseStartTimeout means that the gang was Starting for longer than the operator's
-	// lifecycle.startTimeoutSeconds.
+	// CauseStartTimeout means that the gang exceeded the operator's lifecycle.startTimeoutSeconds.
 	CauseStartTimeout DrainCause = "StartTimeout"
-	// CauseSpecChange means that the spec changed, such as by a resize.
+	// CauseSpecChange means that the spec changed.
 	CauseSpecChange DrainCause = "SpecChange"
 	// CauseRestartRequested means that the annotation mlplatform.example.com/restart has a new value.
 	CauseRestartRequested DrainCause = "RestartRequested"
-	// CauseSuspend means that runPolicy.suspend became true.
+	// CauseSuspend means that the user set runPolicy.suspend.
 	CauseSuspend DrainCause = "Suspend"
 	// CauseBrokered means that the operator preempts the gang for one of higher priority (preemption.mode
-	// Broker). It counts as a preemption, not against backoffLimit.
+	// Broker). It counts as a preemption.
 	CauseBrokered DrainCause = "Brokered"
 	// CauseHandOver means that the operator freed no capacity in time. It recreates the pending ranks under
-	// the job's own priority class, and the scheduler preempts for them. It does not count.
+	// the job's own priority class, so that the scheduler preempts for them. It does not count.
 	CauseHandOver DrainCause = "HandOver"
 )
 
 // DrainStatus is why an attempt ends, and the state of its last checkpoint.
 type DrainStatus struct {
-	// Cause that ends the attempt. It decides what follows and what counts.
+	// Cause that ends the attempt and decides what follows.
 	Cause DrainCause `json:"cause"`
-	// Reason: in CamelCase, such as Preempted or NodeLost.
+	// Reason in CamelCase, such as Preempted or NodeLost.
 	Reason string `json:"reason"`
 	// Message describes what happened.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// Permanent is true for a failure without a retry: under policy Never, or an exit code below 128 under
-	// ExitCode.
+	// Permanent is true for a failure without a retry (restartPolicy Never, or ExitCode with a code below
+	// 128).
 	// +optional
 	Permanent bool `json:"permanent,omitempty"`
 
-	// CommandID of the checkpoint request to the trainer. Absent: no request.
+	// CommandID of the checkpoint request. Absent: no request.
 	// +optional
 	CommandID string `json:"commandID,omitempty"`
 	// Deadline of that checkpoint. Then the operator stops the ranks, saved or not.
@@ -356,14 +349,14 @@ type DrainStatus struct {
 	// Ran is true if rank 0's trainer started, so unknown checkpoints can exist.
 	// +optional
 	Ran bool `json:"ran,omitempty"`
-	// CheckpointKnown is true if rank 0's last report arrived, so status.checkpoint.latest is its newest.
+	// CheckpointKnown is true if rank 0's last report arrived, with its newest checkpoint.
 	// +optional
 	CheckpointKnown bool `json:"checkpointKnown,omitempty"`
-	// Completed is true if rank 0 reported that every step is trained, and exited 0.
+	// Completed is true if rank 0 reported the end of training and exited 0.
 	// +optional
 	Completed bool `json:"completed,omitempty"`
-	// Resolve is the search of the volume for the next resume point: if rank 0's last report is missing, if
-	// the last resume point is in doubt, or for spec.checkpoint.resumeFrom.
+	// Resolve is the search of the volume for the resume point, if rank 0's last report is missing, if the
+	// last resume point is in doubt, or for spec.checkpoint.resumeFrom.
 	// +optional
 	Resolve *ResolveStatus `json:"resolve,omitempty"`
 	// MakesRoom is the preemption that ends the gang, with cause Brokered.
@@ -417,10 +410,10 @@ type FailureStatus struct {
 	// ExitCode of the trainer. Absent if unknown.
 	// +optional
 	ExitCode *int32 `json:"exitCode,omitempty"`
-	// Reason: of the end of the container or pod: OOMKilled, a signal's name, and so on.
+	// Reason for the end: OOMKilled, a signal's name, and so on.
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// Message is the last 2048 bytes of the termination message, by default of the rank's log.
+	// Message is the end of the termination message or log, at most 2048 bytes.
 	// +optional
 	Message string `json:"message,omitempty"`
 	// Time is when the container ended.
@@ -434,7 +427,7 @@ type Transition struct {
 	Time metav1.Time `json:"time"`
 	// Phase that the job entered.
 	Phase Phase `json:"phase"`
-	// Reason: in CamelCase.
+	// Reason in CamelCase.
 	// +optional
 	Reason string `json:"reason,omitempty"`
 }

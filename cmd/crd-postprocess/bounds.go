@@ -90,21 +90,24 @@ func (b bounds) below(s schema, path string, used map[string]bool) {
 // docs is the section of the API's reference that lists the bounds.
 func (b bounds) docs() string {
 	var text strings.Builder
-	fmt.Fprint(&text, "\n## Bounds\n\nBelow `spec`, unless the field itself says otherwise.\n\n",
-		"| Field | Most |\n| --- | --- |\n")
+	fmt.Fprint(&text, "\n## Bounds\n\nMaximums below `spec`, unless the field has its own.\n\n")
 	for _, t := range []struct {
-		unit, other string
-		table       map[string]int64
+		keyword, other string
+		table          map[string]int64
 	}{
-		{"elements", "any other list", b.Items}, {"entries", "any map", b.Properties},
-		{"characters", "any other text", b.Lengths},
+		{"maxItems", "other lists", b.Items}, {"maxProperties", "other maps", b.Properties},
+		{"maxLength", "other strings", b.Lengths},
 	} {
+		fields := map[int64][]string{}
 		for _, name := range slices.Sorted(maps.Keys(t.table)) {
 			if name != defaultBound {
-				fmt.Fprintf(&text, "| `%s` | %d %s |\n", name, t.table[name], t.unit)
+				fields[t.table[name]] = append(fields[t.table[name]], name)
 			}
 		}
-		fmt.Fprintf(&text, "| %s | %d %s |\n", t.other, t.table[defaultBound], t.unit)
+		for _, most := range slices.Sorted(maps.Keys(fields)) {
+			fmt.Fprintf(&text, "- %s %d: %s\n", t.keyword, most, codes("", fields[most]))
+		}
+		fmt.Fprintf(&text, "- %s %d: %s\n", t.keyword, t.table[defaultBound], t.other)
 	}
 	return text.String()
 }

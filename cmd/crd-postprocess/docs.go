@@ -27,13 +27,11 @@ func (f *rulesFile) ruleDocs() string {
 	}
 	var b strings.Builder
 	fmt.Fprint(&b, "\n## Rules between fields\n\n",
-		"The API server rejects a job that breaks one of these rules.\n\n",
-		"| Field | Error message |\n| --- | --- |\n")
+		"The API server rejects a job that breaks one of these rules, with this message.\n\n")
 	for _, m := range messages {
-		fmt.Fprintf(&b, "| %s | %s |\n", codes("", fields[m]),
-			strings.NewReplacer("|", `\|`, "<", "&lt;").Replace(m))
+		fmt.Fprintf(&b, "- %s: %s\n", codes("", fields[m]), strings.ReplaceAll(m, "<", "&lt;"))
 	}
-	fmt.Fprintf(&b, "| %s | belong to the simple form and cannot stand beside replicaSpecs |\n",
+	fmt.Fprintf(&b, "- %s: belong to the simple form and cannot stand beside replicaSpecs\n",
 		codes("spec.", f.SimpleForm))
 	fmt.Fprint(&b, "\nThe ValidatingAdmissionPolicy in deploy/admission checks labels and annotations.\n")
 	return b.String()

@@ -95,27 +95,27 @@ func enumerateFrameworks(root schema) error {
 // describeFrameworks replaces the values that crd-ref-docs lists for the type Framework, which are the
 // constants in api, with a table of all frameworks.
 func describeFrameworks(path string) error {
-	const title, header = "\n## Framework\n", "| Value | Meaning |\n"
+	const title, first = "\n## Framework\n", "\n- `"
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
 	before, section, found := strings.Cut(string(raw), title)
-	intro, rest, listed := strings.Cut(section, header)
+	intro, rest, listed := strings.Cut(section, first)
 	_, after, ends := strings.Cut(rest, "\n\n")
 	if !found || !listed || !ends || strings.Contains(intro, "\n## ") {
-		return fmt.Errorf("%s has no section Framework with a table of its values", path)
+		return fmt.Errorf("%s has no section Framework with a list of its values", path)
 	}
-	text := before + title + intro + frameworkTable() + "\n" + after
+	text := before + title + intro + "\n" + frameworkTable() + "\n" + after
 	return os.WriteFile(path, []byte(text), 0o644)
 }
 
 func frameworkTable() string {
 	var b strings.Builder
-	fmt.Fprint(&b, "| Value | Meaning | Roles | Trainer's container | Port |\n")
-	fmt.Fprint(&b, "| --- | --- | --- | --- | --- |\n")
+	fmt.Fprint(&b, "| Value | Variables of every rank | Roles | Trainer's container, else the first | Port |\n",
+		"|---|---|---|---|---|\n")
 	for _, f := range framework.All() {
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s, else the first | %s, else %d |\n", f.Name, f.Summary,
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s, else %d |\n", f.Name, f.Summary,
 			cmp.Or(codes("", f.Roles), "any"),
 			codes("", append([]string{framework.TrainerContainer}, f.ContainerNames...)),
 			codes("", append([]string{framework.PortName}, f.PortNames...)), f.DefaultPort)

@@ -161,8 +161,8 @@ func TestDocsListWhatIsNotAChange(t *testing.T) {
 	}
 	docs := f.docs()
 	for _, want := range []string{
-		"| `spec.uri` | set it to s3://&lt;bucket> \\| gs://&lt;bucket> |",
-		"| `spec.image`, `spec.command` |",
+		"- `spec.uri`: set it to s3://&lt;bucket> | gs://&lt;bucket>\n",
+		"- `spec.image`, `spec.command`: ",
 		"| `ttl` | always |",
 	} {
 		if !strings.Contains(docs, want) {

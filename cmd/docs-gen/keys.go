@@ -3,16 +3,33 @@ package main
 import (
 	"fmt"
 	"reflect"
+	"regexp"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// key of a configuration. Its default is empty if there is none.
+type key struct{ path, typ, value, comment string }
+
+// fieldName matches the field's name and verb at the start of a doc comment.
+var fieldName = regexp.MustCompile(`^[A-Za-z0-9]+ (is|are) `)
+
+// line of the list of keys.
+func (k key) line() string {
+	text := strings.Join(strings.Fields(fieldName.ReplaceAllString(k.comment, "")), " ")
+	text = strings.ReplaceAll(strings.ToUpper(text[:1])+text[1:], "<", "&lt;")
+	if k.value != "" {
+		k.typ += ", default " + k.value
+	}
+	return fmt.Sprintf("- `%s` (%s): %s", k.path, k.typ, text)
+}
+
 // keys lists the keys of a struct and of the structs in it, in the order of their fields. Keys of the objects
 // in a list are below "list[]", those in a map below "map.*"; they have no defaults.
-func keys(v reflect.Value, prefix string, docs *comments) ([][]string, error) {
-	var rows [][]string
+func keys(v reflect.Value, prefix string, docs *comments) ([]key, error) {
+	var rows []key
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
 		if field.Anonymous { // its keys are the outer object's
@@ -41,21 +58,21 @@ func keys(v reflect.Value, prefix string, docs *comments) ([][]string, error) {
 }
 
 // keysOf one field: its own row, and those of what it holds.
-func keysOf(v reflect.Value, path, comment string, docs *comments) ([][]string, error) {
+func keysOf(v reflect.Value, path, comment string, docs *comments) ([]key, error) {
 	typ, err := typeName(v.Type())
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	row := []string{code(path), typ, defaultOf(v), comment}
+	row := key{path, typ, defaultOf(v), comment}
 	held, below := objectsIn(v)
 	if !held.IsValid() {
-		return [][]string{row}, nil
+		return []key{row}, nil
 	}
 	inner, err := keys(held, path+below+".", docs)
 	if err != nil {
 		return nil, err
 	}
-	return append([][]string{row}, inner...), nil
+	return append([]key{row}, inner...), nil
 }
 
 // objectsIn a value: the struct whose keys are documented, and how its path goes on. Invalid: there is none.
@@ -124,7 +141,7 @@ func defaultOf(v reflect.Value) string {
 		if v.Len() == 0 {
 			return ""
 		}
-		return "as above"
+		return "above"
 	case reflect.Pointer:
 		if v.IsNil() {
 			return ""

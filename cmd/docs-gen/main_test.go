@@ -19,10 +19,10 @@ func TestConfigurationHasDefaultsOfTheCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, row := range []string{
-		"| `schedulers.volcano.waitForInqueue` | boolean | `true` | WaitForInqueue creates ",
-		"| `schedulers.native.schedulerName` | string | `\"default-scheduler\"` | ",
-		"| `agent.image` | string |  | Image ",
-		"| `workers` | integer | `10` | Workers is ",
+		"- `schedulers.volcano.waitForInqueue` (boolean, default `true`): WaitForInqueue creates ",
+		"- `schedulers.native.schedulerName` (string, default `\"default-scheduler\"`): ",
+		"- `agent.image` (string): Image ",
+		"- `workers` (integer, default `10`): The number ",
 	} {
 		if !strings.Contains(out.String(), row) {
 			t.Errorf("%q is missing in:\n%s", row, out.String())
@@ -37,11 +37,11 @@ func TestServerConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, row := range []string{
-		"| `listen.bindAddress` | string | `\"localhost:8080\"` | BindAddress ",
-		"| `clusters` | list of objects |  | Clusters ",
-		"| `clusters[].kubeconfig` | string |  | Kubeconfig ",
-		"| `prices[].perGPUHour` | string |  | PerGPUHour ",
-		"| `gpuKindLabels` | list of strings | as above | ",
+		"- `listen.bindAddress` (string, default `\"localhost:8080\"`): ",
+		"- `clusters` (list of objects): Clusters ",
+		"- `clusters[].kubeconfig` (string): The absolute path ",
+		"- `prices[].perGPUHour` (string): The price ",
+		"- `gpuKindLabels` (list of strings, default above): ",
 	} {
 		if !strings.Contains(out.String(), row) {
 			t.Errorf("%q is missing in:\n%s", row, out.String())
@@ -84,15 +84,15 @@ func TestKeysOfBlocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := [][]string{
-		{"`block.name`", "string", "", "name"},
-		{"`block.times`", "map of objects", "", "times"},
-		{"`block.times.*.hour`", "integer", "`0`", "hour"},
-		{"`block.every`", "duration", "`1m0s`", "every"},
-		{"`block.last`", "object", "", "last"},
-		{"`block.last.hour`", "integer", "`0`", "hour"},
+	want := []key{
+		{"block.name", "string", "", "name"},
+		{"block.times", "map of objects", "", "times"},
+		{"block.times.*.hour", "integer", "`0`", "hour"},
+		{"block.every", "duration", "`1m0s`", "every"},
+		{"block.last", "object", "", "last"},
+		{"block.last.hour", "integer", "`0`", "hour"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(key{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -29,8 +29,8 @@ type OperatorConfiguration struct {
 	// Kind of the file: OperatorConfiguration. Required.
 	Kind string `json:"kind"`
 	// WatchNamespaces are the namespaces whose TrainingJobs the operator manages: at most 100, all existing.
-	// Default: all namespaces. The Helm chart then grants rights on these and on cluster-scoped objects
-	// only: see docs/install.md.
+	// With them, the Helm chart grants rights only there and on cluster-scoped objects: see docs/install.md.
+	// Default: all namespaces.
 	WatchNamespaces []string `json:"watchNamespaces,omitempty"`
 	// LeaderElection ensures that only one replica of the operator acts.
 	LeaderElection LeaderElection `json:"leaderElection"`
@@ -40,31 +40,29 @@ type OperatorConfiguration struct {
 	Health Health `json:"health"`
 	// Profiles is the endpoint /debug/pprof/ for CPU and memory profiles.
 	Profiles Profiles `json:"profiles"`
-	// Reports is the server that receives progress and checkpoints from rank 0 of each job. Without it jobs
-	// train as before, but the operator finds checkpoints only when their pods end.
+	// Reports is the server that receives progress and checkpoints from rank 0 of each job. Without it, the
+	// operator finds checkpoints only when pods end.
 	Reports Reports `json:"reports"`
-	// DefaultScheduler of jobs without a scheduler: volcano, kueue, native or coscheduling. Jobs with a
-	// Kueue queue label use kueue where the cluster serves it. Default: the first of volcano, native and
+	// DefaultScheduler of jobs without a scheduler: volcano, kueue, native or coscheduling. Jobs with a Kueue
+	// queue label use kueue where the cluster serves it. Default: the first of volcano, native and
 	// coscheduling that the cluster serves.
 	DefaultScheduler string `json:"defaultScheduler,omitempty"`
 	// Schedulers holds the settings of each scheduler backend.
 	Schedulers Schedulers `json:"schedulers"`
-	// NodeAutoscaler is detect, present or absent: whether an autoscaler adds nodes for pending pods.
-	// Without one the operator creates no pods for a gang with a rank that fits on no node. Set present also
-	// if the API server adds tolerations to pods. detect checks the API groups karpenter.sh,
-	// autoscaling.x-k8s.io and autoscaling.openshift.io, and the ConfigMap cluster-autoscaler-status in
-	// kube-system.
+	// NodeAutoscaler is whether an autoscaler adds nodes for pending pods: detect, present or absent. Without
+	// one, the operator creates no pods for a gang with a rank that fits on no node. Set present also if the
+	// API server adds tolerations to pods. detect checks the API groups karpenter.sh, autoscaling.x-k8s.io
+	// and autoscaling.openshift.io, and the ConfigMap kube-system/cluster-autoscaler-status.
 	NodeAutoscaler string `json:"nodeAutoscaler"`
-	// GPUs are the resources that count as GPUs in status.gpus, in GPU-seconds, and for the devices of a
-	// rank: names, or patterns in which * matches any characters except a slash. A pattern with a leading !
-	// excludes names. Scheduling, quotas and blockers do not depend on it.
+	// GPUs are the resources that count as GPUs in status.gpus, GPU-seconds and the devices of a rank: names,
+	// or patterns in which * matches any characters except a slash. A leading ! excludes names. Scheduling,
+	// quotas and blockers do not depend on it.
 	GPUs []string `json:"gpus"`
-	// GPUTolerations are added to all ranks that request GPUs: at most 16 tolerations, each with a key, such
-	// as {key: nvidia.com/gpu, operator: Exists, effect: NoSchedule}. A toleration that the job has is not
-	// added. Changes take effect with a job's next attempt. With MultiKueue, flavors with taints on worker
-	// clusters need spec.tolerations. Default: none.
+	// GPUTolerations of all ranks that request GPUs: at most 16 tolerations, each with a key, such as {key:
+	// nvidia.com/gpu, operator: Exists, effect: NoSchedule}. Changes take effect with a job's next attempt.
+	// With MultiKueue, flavors with taints on worker clusters need spec.tolerations. Default: none.
 	GPUTolerations []corev1.Toleration `json:"gpuTolerations,omitempty"`
-	// Agent is the container that runs next to the trainers of jobs with checkpoints.
+	// Agent is the container next to the trainers of jobs with checkpoints.
 	Agent Agent `json:"agent"`
 	// MLflow configures the MLflow server that ranks use.
 	MLflow MLflow `json:"mlflow"`
@@ -74,7 +72,7 @@ type OperatorConfiguration struct {
 	Lifecycle Lifecycle `json:"lifecycle"`
 	// Preemption configures how the operator chooses victims for gangs that do not fit.
 	Preemption Preemption `json:"preemption"`
-	// Workers is the number of jobs that the operator reconciles at the same time, from 1 to 100.
+	// Workers is the number of jobs that the operator reconciles at the same time, 1 to 100.
 	Workers int `json:"workers"`
 }
 
@@ -98,8 +96,7 @@ func (c OperatorConfiguration) SchedulerOfUnnamed() string {
 type LeaderElection struct {
 	// Enabled requires a lease before the operator acts. Turn it off only if a single operator runs.
 	Enabled bool `json:"enabled"`
-	// Namespace of the lease: a DNS-1123 label. Default: the namespace of the operator's pod, or
-	// trainingjob-system outside a pod.
+	// Namespace of the lease. Default: that of the operator's pod, or trainingjob-system outside a pod.
 	Namespace string `json:"namespace,omitempty"`
 }
 
@@ -107,12 +104,12 @@ type LeaderElection struct {
 type Metrics struct {
 	// BindAddress of the endpoint, as host:port or :port. "0" turns it off.
 	BindAddress string `json:"bindAddress"`
-	// Secure serves over TLS, and only to clients with the right to GET the URL /metrics or /metrics/jobs.
-	// Without it both are plain HTTP without authentication.
+	// Secure serves over TLS, to clients with the right to GET the URL /metrics or /metrics/jobs. Without it,
+	// both are plain HTTP without authentication.
 	Secure bool `json:"secure"`
-	// CertificateDir is the absolute path of a directory with tls.crt and tls.key, such as a mounted secret
-	// of type kubernetes.io/tls. The operator reloads changed files. Default: a new certificate at each
-	// start, which no client can verify. Only with secure.
+	// CertificateDir is the absolute path of a directory with tls.crt and tls.key, such as a mounted Secret.
+	// The operator reloads changed files. Default: a new certificate at each start, which no client can
+	// verify. Only with secure.
 	CertificateDir string `json:"certificateDir,omitempty"`
 	// Jobs configures /metrics/jobs, the series of each job.
 	Jobs JobMetrics `json:"jobs"`
@@ -120,11 +117,11 @@ type Metrics struct {
 
 // JobMetrics configures /metrics/jobs.
 type JobMetrics struct {
-	// Limit is the maximum number of jobs with series, from 0 (off) to 100000. Unfinished jobs come first,
-	// then the youngest. trainingjob_jobs_left_out counts the others. A job has about 20 series.
+	// Limit is the maximum number of jobs with series (about 20 each), 0 (off) to 100000. Unfinished jobs
+	// come first, then the youngest. trainingjob_jobs_left_out counts the others.
 	Limit int `json:"limit"`
-	// RankLimit is the maximum number of ranks with the series trainingjob_rank_info, from 0 to 1000000.
-	// Only ranks of gangs that hold nodes have it. trainingjob_ranks_left_out counts the others.
+	// RankLimit is the maximum number of ranks with the series trainingjob_rank_info, 0 to 1000000. Only
+	// ranks of gangs that hold nodes have it. trainingjob_ranks_left_out counts the others.
 	RankLimit int `json:"rankLimit"`
 }
 
@@ -145,16 +142,15 @@ type Profiles struct {
 type Reports struct {
 	// BindAddress of the server, as host:port or :port, such as :9443. "0" turns it off.
 	BindAddress string `json:"bindAddress"`
-	// URL under which the ranks reach the server, such as
-	// https://trainingjob-reports.trainingjob-system.svc:9443: https, a host and an optional port. Required
-	// if the server is on.
+	// URL of the server for the ranks, such as https://trainingjob-reports.trainingjob-system.svc:9443:
+	// https, a host and an optional port. Required if the server is on.
 	URL string `json:"url,omitempty"`
 	// CertificateDir is the absolute path of a directory with tls.crt and tls.key for the URL's host, and
 	// ca.crt with the certificates that the ranks trust: PEM, at most 64 KiB. The operator reloads changed
 	// files. Required if the server is on.
 	CertificateDir string `json:"certificateDir,omitempty"`
 	// Audience of the tokens in reports: 1 to 253 printable ASCII characters without spaces. Operators that
-	// share a cluster's token issuer need different audiences.
+	// share a token issuer need different audiences.
 	Audience string `json:"audience"`
 }
 
@@ -164,8 +160,8 @@ func (r Reports) On() bool { return r.BindAddress != Off }
 // Schedulers holds the settings of each scheduler backend.
 type Schedulers struct {
 	// Allowed schedulers: volcano, kueue, native, coscheduling. A job with another scheduler waits with the
-	// blocker SchedulerNotAllowed. Set it if one of several schedulers holds the quotas: the others bypass
-	// them. Queued and running jobs keep their scheduler. Default: all.
+	// blocker SchedulerNotAllowed; queued and running jobs keep theirs. Set it if one of several schedulers
+	// holds the quotas: the others bypass them. Default: all.
 	Allowed []string `json:"allowed,omitempty"`
 	// Volcano configures the backend of Volcano.
 	Volcano Volcano `json:"volcano"`
@@ -190,12 +186,12 @@ type Volcano struct {
 type Kueue struct {
 	// Binder is the scheduler that places the pods of a gang that Kueue has admitted. default is the
 	// cluster's default scheduler, which places pods one by one. native and coscheduling place the gang as a
-	// unit, with the settings of schedulers.native and schedulers.coscheduling; Kueue is then available only
-	// if the cluster serves that scheduler.
+	// unit, with the settings of schedulers.native and schedulers.coscheduling, and require that the cluster
+	// serves them.
 	Binder string `json:"binder,omitempty"`
-	// ManageJobsWithoutQueueName must equal the setting of the same name in Kueue's configuration. If true,
-	// jobs without a scheduler and a queue belong to Kueue and wait for a queue; defaultScheduler must be
-	// kueue or absent. If false, the operator rejects jobs of Kueue without a queue.
+	// ManageJobsWithoutQueueName must equal the setting in Kueue's configuration. If true, jobs without a
+	// scheduler and a queue belong to Kueue and wait for a queue; defaultScheduler must be kueue or absent.
+	// If false, the operator rejects jobs of Kueue without a queue.
 	ManageJobsWithoutQueueName bool `json:"manageJobsWithoutQueueName,omitempty"`
 }
 
@@ -221,47 +217,44 @@ type Coscheduling struct {
 // Blockers configures the reasons that waiting jobs report.
 type Blockers struct {
 	// NameOtherNamespaces names jobs of other namespaces that hold what a job waits for, in its status and
-	// events. Without it the operator reports only their sum.
+	// events. Without it, the operator reports only their sum.
 	NameOtherNamespaces bool `json:"nameOtherNamespaces"`
 }
 
 // Agent is the container that runs next to the trainers of jobs with checkpoints.
 type Agent struct {
-	// Image of the agent: at most 500 printable ASCII characters without spaces. make images builds one.
-	// Without it jobs with checkpoints wait with the blocker AgentNotConfigured.
+	// Image of the agent, built by make images: at most 500 printable ASCII characters without spaces.
+	// Without it, jobs with checkpoints wait with the blocker AgentNotConfigured.
 	Image string `json:"image,omitempty"`
-	// SearchPriorityClass of the pods that search a volume for the latest checkpoint: an existing
-	// PriorityClass, whose preemptionPolicy should be Never. deploy/operator has trainingjob-search with
-	// value 0. Without it these pods have the cluster's default class and can preempt gangs of lower
-	// priority.
+	// SearchPriorityClass of the pods that search a volume for the latest checkpoint: a PriorityClass with
+	// preemptionPolicy Never, such as trainingjob-search of deploy/operator. Without it, these pods have the
+	// default class and can preempt gangs of lower priority.
 	SearchPriorityClass string `json:"searchPriorityClass,omitempty"`
 }
 
 // MLflow configures the MLflow server that ranks use.
 type MLflow struct {
-	// TrackingURI of the server as the ranks reach it, such as http://mlflow.mlflow.svc:5000: http or https,
-	// a host, an optional port and path, at most 253 characters, without credentials. Ranks get it as
+	// TrackingURI of the server for the ranks, such as http://mlflow.mlflow.svc:5000: http or https, a host,
+	// an optional port and path, at most 253 characters, without credentials. Ranks get it as
 	// MLFLOW_TRACKING_URI, with MLFLOW_EXPERIMENT_NAME and, if the run is known, MLFLOW_RUN_ID. Variables of
-	// a container take precedence. Changes take effect with a job's next attempt. Default: none of these
-	// variables.
+	// a container take precedence. Changes take effect with a job's next attempt. Default: no variables.
 	TrackingURI string `json:"trackingURI,omitempty"`
 }
 
 // Lifecycle limits how long gangs hold resources that they do not use.
 type Lifecycle struct {
-	// KeepPlaceSeconds is the longest backoff during which a gang keeps its place in the queue, in seconds,
-	// from 0 (never) to 86400. It also keeps the capacity that its scheduler has reserved. The backoff is
-	// 10 s after the first failure and doubles up to 6 minutes. The schedulers native and coscheduling keep
-	// no place.
+	// KeepPlaceSeconds is the longest backoff during which a gang keeps its place in the queue and its
+	// reserved capacity, 0 (never) to 86400. The backoff is 10 s after the first failure and doubles up to 6
+	// minutes. The schedulers native and coscheduling keep no place.
 	KeepPlaceSeconds int `json:"keepPlaceSeconds"`
-	// StartTimeoutSeconds is how long a gang that has its nodes can take until it runs, in seconds, from 0
-	// (no limit) to 86400. Then the operator releases the nodes and requeues the gang after a backoff.
+	// StartTimeoutSeconds is how long a gang that has its nodes can take until it runs, 0 (no limit) to
+	// 86400. Then the operator releases the nodes and requeues the gang after a backoff.
 	StartTimeoutSeconds int `json:"startTimeoutSeconds"`
 	// ForceDeleteAfterSeconds is how long after its grace period the operator deletes a pod by force if its
-	// node does not respond, in seconds: 0 (never), or 60 to 86400. Until the pod is deleted its gang cannot
-	// restart and keeps its quota. With this setting two pods of a rank can run at the same time, if the
-	// node is only disconnected. Checkpoints are safe (each attempt has its own directory); other files are
-	// not. With 0 an admin must delete the node or taint it with node.kubernetes.io/out-of-service.
+	// node does not respond: 0 (never), or 60 to 86400. Until then its gang cannot restart and keeps its
+	// quota. If the node is only disconnected, two pods of a rank can then run at the same time. Checkpoints
+	// are safe (each attempt has its own directory); other files are not. With 0, an admin must delete the
+	// node or taint it with node.kubernetes.io/out-of-service.
 	ForceDeleteAfterSeconds int `json:"forceDeleteAfterSeconds"`
 }
 
@@ -271,26 +264,26 @@ type Preemption struct {
 	// Mode is Off, DryRun or Broker. DryRun: status.scheduling.preemption of a waiting job lists the running
 	// gangs of lower priority whose preemption costs least; the operator does not act on it. Broker: the
 	// operator requests checkpoints from the victims and stops them, or reports to Kueue which gangs to
-	// exempt. This applies to gangs whose priority class names a waiting class.
+	// exempt, for gangs whose priority class names a waiting class.
 	Mode PreemptionMode `json:"mode"`
-	// MaxDelaySeconds is the longest time that a preemptor waits for its victims to save, in seconds, from 1
-	// to 3600. Then the operator stops them, saved or not. A PriorityClass can override it.
+	// MaxDelaySeconds is the longest time that a preemptor waits for its victims to save, 1 to 3600. Then the
+	// operator stops them, saved or not. A PriorityClass can override it.
 	MaxDelaySeconds int `json:"maxDelaySeconds"`
-	// MinRunSeconds is how long a gang must have run before it can be a victim, in seconds, from 0 to 86400.
-	// If no other gangs free enough capacity, this limit ends when the preemptor has waited for half of
-	// maxDelaySeconds. A PriorityClass can override it.
+	// MinRunSeconds is how long a gang must have run before it can be a victim, 0 to 86400. If no other gangs
+	// free enough capacity, this limit ends when the preemptor has waited for half of maxDelaySeconds. A
+	// PriorityClass can override it.
 	MinRunSeconds int `json:"minRunSeconds"`
 	// MaxRounds is how often gangs yield to one attempt of a preemptor if other jobs take the freed capacity
-	// first, from 1 to 10. Only with mode Broker.
+	// first, 1 to 10. Only with mode Broker.
 	MaxRounds int `json:"maxRounds"`
-	// LossCapSeconds is the maximum unsaved training that counts as the cost of a victim, in seconds, from
-	// 60 to 86400. It limits the protection of trainers that never save.
+	// LossCapSeconds is the maximum unsaved training that counts as the cost of a victim, 60 to 86400. It
+	// limits the protection of trainers that never save.
 	LossCapSeconds int `json:"lossCapSeconds"`
-	// UnknownStartSeconds is the assumed time until a restarted gang trains again, for gangs whose last
-	// start was not measured, in seconds, from 0 to 86400. It counts for each GPU.
+	// UnknownStartSeconds is the assumed time until a restarted gang trains again, if its last start was not
+	// measured, 0 to 86400. It counts for each GPU.
 	UnknownStartSeconds int `json:"unknownStartSeconds"`
-	// MaxPlans is the maximum number of waiting gangs that have a plan at the same time, from 1 to 64: those
-	// of the highest priority, then the oldest.
+	// MaxPlans is the maximum number of waiting gangs with a plan at the same time, 1 to 64: those of the
+	// highest priority, then the oldest.
 	MaxPlans int `json:"maxPlans"`
 }
 

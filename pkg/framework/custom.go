@@ -14,9 +14,8 @@ import (
 // that their framework does not know to use custom, and their templates then need no other change.
 func custom(others []Framework) Framework {
 	f := Framework{
-		Name: "custom",
-		Summary: "gives every rank RANK, WORLD_SIZE, TRAININGJOB_ROLE, TRAININGJOB_ROLE_INDEX and " +
-			"TRAININGJOB_LEADER_HOST, and no framework's own variables",
+		Name:        "custom",
+		Summary:     "RANK, WORLD_SIZE, TRAININGJOB_ROLE, TRAININGJOB_ROLE_INDEX, TRAININGJOB_LEADER_HOST",
 		DefaultPort: 23456, // pytorch's
 		Env:         customEnv,
 	}

@@ -13,7 +13,7 @@ import (
 type Framework struct {
 	// Name as in spec.framework.
 	Name string
-	// Summary says for docs/api.md what every rank gets: a sentence without its subject and its full stop.
+	// Summary lists the variables of every rank for docs/api.md, without a full stop.
 	Summary string
 	// Roles that the framework knows, as in spec.replicaSpecs and in the order of their ranks. Empty: any
 	// role.

@@ -12,9 +12,8 @@ import (
 // training-operator v1.9).
 func jax() Framework {
 	return Framework{
-		Name: "jax",
-		Summary: "gives every rank JAX_COORDINATOR_ADDRESS, COORDINATOR_ADDRESS, COORDINATOR_PORT, NUM_PROCESSES " +
-			"and PROCESS_ID",
+		Name:           "jax",
+		Summary:        "JAX_COORDINATOR_ADDRESS, COORDINATOR_ADDRESS, COORDINATOR_PORT, NUM_PROCESSES, PROCESS_ID",
 		Roles:          []string{"Worker"},
 		ContainerNames: []string{"jax"},
 		PortNames:      []string{"jaxjob-port"},

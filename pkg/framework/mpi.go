@@ -34,9 +34,8 @@ const (
 // there, ssh and sshd get configurations of the job's own, whatever those of the image are.
 func mpi() Framework {
 	return Framework{
-		Name: "mpi",
-		Summary: "gives every rank WORLD_SIZE, the number of processes, and what makes mpirun reach the Workers " +
-			"by ssh; the Launcher gets the hostfile",
+		Name:        "mpi",
+		Summary:     "WORLD_SIZE (the number of processes), the SSH setup of mpirun; in the Launcher the hostfile",
 		Roles:       []string{mpiLauncher, mpiWorker},
 		DefaultPort: 2222, // any user may listen there
 		Env:         mpiEnv,

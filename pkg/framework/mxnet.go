@@ -16,8 +16,8 @@ import (
 func mxnet() Framework {
 	return Framework{
 		Name: "mxnet",
-		Summary: "gives every rank of a gang of two or more DMLC_ROLE, DMLC_PS_ROOT_URI, DMLC_PS_ROOT_PORT, " +
-			"DMLC_NUM_SERVER and DMLC_NUM_WORKER",
+		Summary: "with two or more ranks: DMLC_ROLE, DMLC_PS_ROOT_URI, DMLC_PS_ROOT_PORT, DMLC_NUM_SERVER, " +
+			"DMLC_NUM_WORKER",
 		Roles:          []string{"Scheduler", "Server", "Worker"},
 		Single:         []string{"Scheduler"},
 		Needed:         []string{"Scheduler", "Server", "Worker"},

@@ -15,8 +15,8 @@ import (
 func pytorch() Framework {
 	return Framework{
 		Name: "pytorch",
-		Summary: "gives every rank MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE and " +
-			"torchrun's PET_* variables; with spec.elasticPolicy only the latter, for a rendezvous of backend c10d",
+		Summary: "MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE, torchrun's PET_*; with spec.elasticPolicy " +
+			"only PET_*, for a c10d rendezvous",
 		Roles:          []string{"Master", "Worker"},
 		Elastic:        true,
 		ContainerNames: []string{"pytorch"},

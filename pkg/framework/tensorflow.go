@@ -17,7 +17,7 @@ import (
 func tensorflow() Framework {
 	return Framework{
 		Name:           "tensorflow",
-		Summary:        "gives every rank of a gang of two or more TF_CONFIG",
+		Summary:        "with two or more ranks: TF_CONFIG",
 		Roles:          []string{"Chief", "PS", "Worker", "Evaluator"},
 		Single:         []string{"Evaluator"},
 		ContainerNames: []string{"tensorflow"},

@@ -15,8 +15,8 @@ import (
 func xgboost() Framework {
 	return Framework{
 		Name: "xgboost",
-		Summary: "gives every rank MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE, XGBoost's DMLC_TRACKER_URI, " +
-			"DMLC_TRACKER_PORT and DMLC_TASK_ID, and LightGBM's WORKER_ADDRS and WORKER_PORT",
+		Summary: "MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE, DMLC_TRACKER_URI, DMLC_TRACKER_PORT, DMLC_TASK_ID; " +
+			"for LightGBM WORKER_ADDRS, WORKER_PORT",
 		Roles:          []string{"Master", "Worker"},
 		ContainerNames: []string{"xgboost"},
 		PortNames:      []string{"xgboostjob-port"},
