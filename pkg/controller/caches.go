@@ -44,7 +44,7 @@ func CacheOptions(namespaces ...string) cache.Options {
 func transformJob(in any) (any, error) {
 	if job, ok := in.(*v1alpha1.TrainingJob); ok {
 		job.ManagedFields = nil
-		delete(job.Annotations, corev1.LastAppliedConfigAnnotation)
+		memory.DropAnnotation(job.Annotations, corev1.LastAppliedConfigAnnotation)
 		memory.Share(job)
 	}
 	return in, nil

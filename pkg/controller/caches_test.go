@@ -5,6 +5,7 @@ import (
 	"maps"
 	"runtime"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -100,5 +101,37 @@ func TestCachesOfNamespaces(t *testing.T) {
 		if len(by.Namespaces) > 0 {
 			t.Errorf("%T is looked for elsewhere: %v", object, by.Namespaces)
 		}
+	}
+}
+
+// TestTransformsOfSharedObjects: informers transform objects at the same time, and those of a list twice. A
+// write to a map that another object shares ends the process.
+func TestTransformsOfSharedObjects(t *testing.T) {
+	shared := func() metav1.ObjectMeta {
+		return metav1.ObjectMeta{Annotations: map[string]string{"team": "research"}}
+	}
+	transforms := map[string]func() (any, func(any) (any, error)){
+		"job": func() (any, func(any) (any, error)) {
+			job := bert(1)
+			job.ObjectMeta = shared()
+			return job, transformJob
+		},
+		"pod": func() (any, func(any) (any, error)) { return &corev1.Pod{ObjectMeta: shared()}, transformPod },
+	}
+	for name, object := range transforms {
+		t.Run(name, func(t *testing.T) {
+			var all sync.WaitGroup
+			for range 4 {
+				o, transform := object()
+				all.Go(func() {
+					for range 5_000 {
+						if _, err := transform(o); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+			all.Wait()
+		})
 	}
 }

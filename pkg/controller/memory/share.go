@@ -19,7 +19,8 @@ var requirements = reflect.TypeFor[corev1.ResourceRequirements]()
 // Share replaces equal parts of objects by the same memory, before an object is cached: strings such as the
 // kinds of owners, names of labels and texts of conditions; small maps such as amounts of resources; and
 // limits that equal the requests. Decoding creates new ones for every object. Cached objects are never
-// changed.
+// changed: a watch that begins with a list passes each object twice, and the second time other goroutines
+// already read the shared parts.
 func Share(object any) { shareBelow(reflect.ValueOf(object)) }
 
 func shareBelow(v reflect.Value) {
@@ -63,9 +64,15 @@ func shareInSlice(v reflect.Value) {
 	}
 }
 
-// shareInMap replaces the keys and values, and then the map by an equal one that is shared.
+// shareInMap replaces the map by an equal one that is shared, or else its keys and values.
 func shareInMap(v reflect.Value) {
 	if v.Len() == 0 || v.Type().Key().Kind() != reflect.String {
+		return
+	}
+	text, err := json.Marshal(v.Interface())
+	common, content := err == nil && len(text) <= maxCommonJSON, mapKey{v.Type(), string(text)}
+	if had, ok := commonMaps.Get(content); common && ok {
+		v.Set(had.(reflect.Value))
 		return
 	}
 	replaced := reflect.MakeMapWithSize(v.Type(), v.Len())
@@ -77,7 +84,10 @@ func shareInMap(v reflect.Value) {
 		shareBelow(value)
 		replaced.SetMapIndex(key, value)
 	}
-	v.Set(common(replaced))
+	if common {
+		commonMaps.Add(content, replaced)
+	}
+	v.Set(replaced)
 }
 
 const (
@@ -95,20 +105,6 @@ var commonMaps = lru.New(maxCommon)
 type mapKey struct {
 	kind reflect.Type
 	json string
-}
-
-// common returns the shared map with the content of m.
-func common(m reflect.Value) reflect.Value {
-	text, err := json.Marshal(m.Interface())
-	if err != nil || len(text) > maxCommonJSON {
-		return m
-	}
-	key := mapKey{m.Type(), string(text)}
-	if had, ok := commonMaps.Get(key); ok {
-		return had.(reflect.Value)
-	}
-	commonMaps.Add(key, m)
-	return m
 }
 
 func shareRequests(r *corev1.ResourceRequirements) {

@@ -14,7 +14,7 @@ import (
 // spare capacity.
 func TrimPod(pod *corev1.Pod) {
 	pod.ManagedFields = nil
-	delete(pod.Annotations, v1alpha1.AnnotationHyperparameters)
+	DropAnnotation(pod.Annotations, v1alpha1.AnnotationHyperparameters)
 	containers := make([]corev1.Container, len(pod.Spec.Containers))
 	for i := range containers {
 		containers[i].Name = pod.Spec.Containers[i].Name
@@ -77,4 +77,13 @@ func trimContainers(list []corev1.ContainerStatus) []corev1.ContainerStatus {
 		}
 	}
 	return trimmed
+}
+
+// DropAnnotation deletes an annotation of an object that is about to be cached. Annotations without it can be
+// shared with other objects already (Share), so it does not write to them.
+func DropAnnotation(annotations map[string]string, key string) {
+	if _, has := annotations[key]; !has {
+		return
+	}
+	delete(annotations, key)
 }
