@@ -26,11 +26,11 @@ func TestManyLargeBodies(t *testing.T) {
 		"too many nodes": {alias + strings.Repeat("a,", 3<<18-20) + "]\n", []int{http.StatusRequestEntityTooLarge}},
 		"the most nodes": {
 			alias + strings.Repeat("a: b,", boundedyaml.MaxNodes/4-10) + "]\n",
-			[]int{http.StatusBadRequest, http.StatusServiceUnavailable},
+			[]int{http.StatusBadRequest, http.StatusServiceUnavailable, http.StatusTooManyRequests},
 		},
 		"JSON": {
 			`{"spec": {"volumes": [` + strings.Repeat("{},", boundedyaml.MaxNodes/4-10) + `{}]}}`,
-			[]int{http.StatusBadRequest, http.StatusServiceUnavailable},
+			[]int{http.StatusBadRequest, http.StatusServiceUnavailable, http.StatusTooManyRequests},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
