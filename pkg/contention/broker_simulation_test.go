@@ -338,6 +338,13 @@ func (s *simulation) logf(format string, args ...any) {
 	fmt.Fprintf(&s.log, "%4.0f s  %s\n", s.now.Sub(now).Seconds(), fmt.Sprintf(format, args...))
 }
 
+// names reports whether an outstanding plan has a victim.
+func names(st *v1alpha1.PreemptionStatus, ref preemption.Ref) bool {
+	return Outstanding(st.Phase) && slices.ContainsFunc(st.Victims, func(v v1alpha1.PreemptionVictim) bool {
+		return refOf(&v) == ref
+	})
+}
+
 // check the invariants of every pass.
 func (s *simulation) check(orders Orders) {
 	s.t.Helper()
@@ -366,6 +373,11 @@ func (s *simulation) check(orders Orders) {
 				s.t.Fatalf("%s yields to %s and %s", ref.UID, other.UID, j.Name)
 			}
 			taken[ref] = j.ref()
+			for other, before := range s.written {
+				if other != j.ref() && names(before, ref) && s.job(string(other.UID)) != nil {
+					s.t.Fatalf("%s is a victim for %s while the status of %s names it", ref.UID, j.Name, other.UID)
+				}
+			}
 			if v := s.job(string(ref.UID)); v != nil && v.Value >= j.Value {
 				s.t.Fatalf("%s yields to %s, which has no higher value", v.Name, j.Name)
 			}

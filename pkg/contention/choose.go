@@ -148,9 +148,36 @@ func (r *round) snapshotFor(j *Job, backend scheduler.Preemptor, quota *quota) p
 		nodes = append(slices.Clone(nodes), preemption.Node{Name: quota.name, Free: quota.free})
 	}
 	return preemption.Snapshot{
-		Now: r.now, Nodes: nodes, Running: r.runningFor(j, backend, quota), Plans: r.plans,
-		Waiting: []preemption.Waiting{waiting},
+		Now: r.now, Nodes: nodes, Running: r.runningFor(j, backend, quota),
+		Plans: slices.Concat(r.plans, r.unwritten(j)), Waiting: []preemption.Waiting{waiting},
 	}
+}
+
+// unwritten returns the victims that the plans of other jobs no longer have but their statuses still name, as
+// plans that free nothing. Statuses are written one by one: no gang may be a victim in two of them, whatever
+// the order and wherever the process dies.
+func (r *round) unwritten(j *Job) []preemption.Plan {
+	var dropped []preemption.Plan
+	for _, other := range r.waiting {
+		written, ok := planOf(other)
+		if !ok || other == j || other.gated() {
+			continue
+		}
+		now := slices.IndexFunc(r.plans, func(p preemption.Plan) bool { return p.For == other.ref() })
+		plan := preemption.Plan{For: other.ref(), Claim: map[string]scheduler.Amounts{}}
+		for _, v := range written.Victims {
+			if h := r.holderOf(v.Ref); h != nil && (now < 0 || !r.plans[now].Has(v.Ref)) {
+				plan.Victims = append(plan.Victims, v)
+				for node, amounts := range h.gang.Holds {
+					hold(plan.Claim, node, amounts)
+				}
+			}
+		}
+		if len(plan.Victims) > 0 {
+			dropped = append(dropped, plan)
+		}
+	}
+	return dropped
 }
 
 // runningFor returns the running gangs as a preemptor and its quota see them.
