@@ -10,14 +10,14 @@ import (
 )
 
 type (
-	// Snapshot is everything that Decide may depend on.
+	// Snapshot is the complete input of Decide.
 	Snapshot = observation.Snapshot
 	// Plan is the result of Decide.
 	Plan = decision.Plan
 )
 
-// Decide plans the next actions and the status of a job from what is known of it. It is pure: the same
-// snapshot gives the same plan, and a plan that was carried out in part or not at all leads to the same end.
+// Decide plans the next actions and the status of a job. It is pure: the same snapshot gives the same plan. A
+// plan that is carried out in part or not at all leads to the same end.
 func Decide(s Snapshot) Plan { return decide(s, nil) }
 
 // draft is a plan that the steps fill in.
@@ -27,51 +27,50 @@ type draft struct {
 	// transition is nil when the job stays in its phase.
 	transition *decision.Transition
 	outcome    decision.Outcome
-	// adopted, waits and counted report that a step changed what is written at once.
+	// adopted, waits and counted: a step made a change that must be written now.
 	adopted, waits, counted bool
 }
 
-// step fills in a part of a draft. It writes only the fields of the status that its room owns (owners.go).
+// step fills in a part of a draft. It writes only the fields of the status that its owner has (owners.go).
 type step struct {
-	room room
-	do   func(*draft)
+	owner writer
+	do    func(*draft)
 }
 
-// enterSteps change the phase. Only the status is written; what follows from it happens in the next
-// reconcile.
+// enterSteps change the phase. Only the status is written; the effects follow in the next reconcile.
 var enterSteps = []step{
-	{decisionRoom, func(d *draft) { d.transition.Enter(d.p) }},
-	{accountRoom, func(d *draft) {
+	{decisionWriter, func(d *draft) { d.transition.Enter(d.p) }},
+	{accountWriter, func(d *draft) {
 		account.RecordCheckpoints(d.o, d.p)
 		account.RecordProgress(d.o, d.p, true)
 	}},
-	{decisionRoom, func(d *draft) { d.outcome = d.transition.Apply(d.o, d.p) }},
-	{accountRoom, func(d *draft) { account.Conclude(d.o, d.p, d.outcome) }},
-	{statusRoom, func(d *draft) { status.Conclude(d.o, d.p, d.outcome) }},
+	{decisionWriter, func(d *draft) { d.outcome = d.transition.Apply(d.o, d.p) }},
+	{accountWriter, func(d *draft) { account.Conclude(d.o, d.p, d.outcome) }},
+	{statusWriter, func(d *draft) { status.Conclude(d.o, d.p, d.outcome) }},
 }
 
-// staySteps plan for a job that stays in its phase. A reason why the job waits, and what ranks reported of
-// their checkpoints, are written when they are due and take the counts along.
+// staySteps plan for a job that stays in its phase. Counts are written together with a new reason for the
+// wait or a new checkpoint, else when they are due.
 var staySteps = []step{
-	{decisionRoom, func(d *draft) {
+	{decisionWriter, func(d *draft) {
 		decision.Act(d.o, d.p)
 		decision.WakeScheduler(d.o, d.p)
 		d.adopted = decision.Follow(d.o, d.p)
 	}},
-	{statusRoom, func(d *draft) { d.waits = status.RefreshWait(d.o, d.p) }},
-	{accountRoom, func(d *draft) { d.counted = account.Refresh(d.o, d.p) }},
-	{decisionRoom, func(d *draft) { d.counted = decision.SaveAhead(d.o, d.p) || d.counted }},
-	{accountRoom, func(d *draft) { d.counted = account.RecordProgress(d.o, d.p, d.counted) || d.counted }},
-	{statusRoom, func(d *draft) { status.Refresh(d.o, d.p) }},
-	{noRoom, func(d *draft) {
+	{statusWriter, func(d *draft) { d.waits = status.RefreshWait(d.o, d.p) }},
+	{accountWriter, func(d *draft) { d.counted = account.Refresh(d.o, d.p) }},
+	{decisionWriter, func(d *draft) { d.counted = decision.SaveAhead(d.o, d.p) || d.counted }},
+	{accountWriter, func(d *draft) { d.counted = account.RecordProgress(d.o, d.p, d.counted) || d.counted }},
+	{statusWriter, func(d *draft) { status.Refresh(d.o, d.p) }},
+	{noWriter, func(d *draft) {
 		if !d.adopted && !d.waits && !d.counted {
 			status.HoldBack(d.o, d.p)
 		}
 	}},
-	{statusRoom, func(d *draft) { status.DropPreemption(d.o, d.p) }},
+	{statusWriter, func(d *draft) { status.DropPreemption(d.o, d.p) }},
 }
 
-// decide is Decide. watch, unless nil, carries out each step.
+// decide implements Decide. A watch that is not nil runs each step.
 func decide(s Snapshot, watch func(step, *draft)) Plan {
 	if s.ManagedElsewhere() {
 		p := decision.Dispatched(s)

@@ -1,24 +1,24 @@
 package trainingjob
 
-// room is a package of the core that writes fields of the status.
-type room string
+// writer is a package of the core that writes fields of the status.
+type writer string
 
 const (
-	decisionRoom room = "decision"
-	accountRoom  room = "account"
-	statusRoom   room = "status"
-	// noRoom owns nothing: its step may only restore what is persisted.
-	noRoom room = ""
+	decisionWriter writer = "decision"
+	accountWriter  writer = "account"
+	statusWriter   writer = "status"
+	// noWriter has no fields: its step can only restore what is persisted.
+	noWriter writer = ""
 )
 
-// owners lists the fields of the status that each room writes; no other room does. A path stands for
-// everything below it, except for what a longer path names. The owner of an object may remove it as a unit.
-// TestOwners checks this in every story and every random history.
+// owners lists the fields of the status that each package writes; no other package writes them. A path
+// includes the fields below it, except for those of a longer path. The owner of an object may remove it as a
+// unit. TestOwners checks this in every story and every random history.
 //
 // Later decisions and the preemption planner read the fields of decision and account. Of the fields of
 // status they read the blocker's reason and message, and the plan in scheduling.preemption.
-var owners = map[room][]string{
-	decisionRoom: {
+var owners = map[writer][]string{
+	decisionWriter: {
 		"phase", "attempt", "preemptions", "disruptions", "replicas", "minAvailable", "selector", "gpus",
 		"nextAttemptTime", "lastFailure", "transitions", "startTime", "completionTime", "observedGeneration",
 		"revision", "restartRequest", "mlflow",
@@ -28,14 +28,14 @@ var owners = map[room][]string{
 		"mpi",        // pkg/controller sets it, and a suspension removes it
 		"conditions.CheckpointUnknown",
 	},
-	accountRoom: {
+	accountWriter: {
 		"restarts", "rankRestarts", "replicaStatuses", "workers", "readyReplicas", "gang", "allocatedNodes",
 		"progress", "work",
 		"drain.ran", "drain.checkpointKnown", "drain.completed",
 		"checkpoint.latest", "checkpoint.saveSeconds", "checkpoint.suggestedInterval",
 		"conditions.ResumeIgnored",
 	},
-	statusRoom: {
+	statusWriter: {
 		"message", "conditions",
 		"scheduling.queue", "scheduling.blocker", "scheduling.preemption",
 	},

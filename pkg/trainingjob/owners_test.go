@@ -12,8 +12,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// ownerOf returns the room of the longest path in owners that stands for a field.
-func ownerOf(field string) (owner room, path string) {
+// ownerOf returns the writer of the longest path in owners that stands for a field.
+func ownerOf(field string) (owner writer, path string) {
 	for r, paths := range owners {
 		for _, p := range paths {
 			if (field == p || strings.HasPrefix(field, p+".")) && len(p) > len(path) {
@@ -24,8 +24,8 @@ func ownerOf(field string) (owner room, path string) {
 	return owner, path
 }
 
-// TestOwners checks that owners names one room for each field of the status. The simulation checks that no
-// other room writes it.
+// TestOwners checks that owners names one writer for each field of the status. The simulation checks that no
+// other package writes it.
 func TestOwners(t *testing.T) {
 	var all []string
 	for _, paths := range owners {
@@ -40,8 +40,8 @@ func TestOwners(t *testing.T) {
 	stands := map[string]bool{}
 	for _, field := range fieldsOf(reflect.TypeFor[v1alpha1.TrainingJobStatus](), "") {
 		owner, path := ownerOf(field)
-		if owner == noRoom {
-			t.Errorf("no room owns %s: add it to owners.go", field)
+		if owner == noWriter {
+			t.Errorf("no package owns %s: add it to owners.go", field)
 		}
 		stands[path] = true
 	}
@@ -80,13 +80,13 @@ func join(prefix string, f reflect.StructField) string {
 	return strings.TrimPrefix(prefix+"."+name, ".")
 }
 
-// checkOwners carries out a step, and reports the fields that it changed and that its room does not own.
+// checkOwners carries out a step, and reports the fields that it changed and that its owner does not have.
 func (sim *simulation) checkOwners(s step, d *draft) {
 	sim.t.Helper()
 	objects, before := d.p.Status, *d.p.Status.DeepCopy()
 	s.do(d)
 	after := d.p.Status
-	if s.room == noRoom {
+	if s.owner == noWriter {
 		restored := *d.o.Job.Status.DeepCopy()
 		restored.ObservedGeneration = after.ObservedGeneration
 		if !apiequality.Semantic.DeepEqual(after, before) && !apiequality.Semantic.DeepEqual(after, restored) {
@@ -96,8 +96,8 @@ func (sim *simulation) checkOwners(s step, d *draft) {
 	}
 	changed := changedFields(reflect.ValueOf(objects), reflect.ValueOf(before), reflect.ValueOf(after), "")
 	for _, field := range changed {
-		if owner, _ := ownerOf(field); owner != s.room {
-			sim.t.Errorf("a step of %q changed status.%s, which is owned by %q", s.room, field, owner)
+		if owner, _ := ownerOf(field); owner != s.owner {
+			sim.t.Errorf("a step of %q changed status.%s, which is owned by %q", s.owner, field, owner)
 		}
 	}
 }

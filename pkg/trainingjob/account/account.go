@@ -1,10 +1,9 @@
-// Package account counts: the ranks and their restarts, the training's progress and checkpoints, and the time
-// that the job waited, ran and lost. Decisions of later reconciles, and the preemption planner, read what it
-// writes.
+// Package account counts the ranks and their restarts, the training's progress and checkpoints, and the time
+// that the job waited, ran and lost. Later reconciles and the preemption planner read these fields.
 //
 // Every function reads an observation.Observation and writes into a decision.Plan. Times in a status have
-// whole seconds, and nothing is counted twice, however often it is observed: what a change of phase ends is
-// counted in the write that makes the change.
+// whole seconds, and nothing is counted twice, however often it is observed: each change of phase is counted
+// in the write that makes the change.
 package account
 
 import (
@@ -14,8 +13,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// Refresh counts for a status that makes no transition. It reports whether it recorded what must be written
-// at once, because it is lost with its pod.
+// Refresh counts for a plan without a transition. It reports whether it recorded data that must be written
+// now, because it is lost with its pod.
 func Refresh(o *observation.Observation, p *decision.Plan) bool {
 	countRanks(o, p, false)
 	p.Status.RankRestarts, p.Status.Restarts = o.RankRestarts(), o.Restarts()
@@ -49,8 +48,8 @@ func concludeRestarts(o *observation.Observation, p *decision.Plan, outcome deci
 	}
 }
 
-// concludeCheckpoints makes the pinned resume point the latest checkpoint. It drops one that lies where
-// spec.checkpoint no longer points.
+// concludeCheckpoints makes the settled resume point the latest checkpoint. It drops one outside of the place
+// that spec.checkpoint names.
 func concludeCheckpoints(o *observation.Observation, p *decision.Plan, outcome decision.Outcome) {
 	cs := p.Status.Checkpoint
 	if cs == nil || spec.Checkpoints(o.Job) == nil {

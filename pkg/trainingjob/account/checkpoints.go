@@ -12,8 +12,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// RecordCheckpoints writes what is new of the checkpoints into the status, at once: what a pod has said goes
-// with the pod. It reports whether anything was new.
+// RecordCheckpoints writes new data on checkpoints into the status at once, because a pod's data is lost with
+// the pod. It reports whether anything was new.
 func RecordCheckpoints(o *observation.Observation, p *decision.Plan) bool {
 	if spec.Checkpoints(o.Job) == nil {
 		return false
@@ -35,7 +35,7 @@ func samePoint(cs *v1alpha1.CheckpointStatus, point *v1alpha1.CheckpointPoint) b
 	return cs != nil && cs.Latest != nil && cs.Latest.URI == point.URI && cs.Latest.Step == point.Step
 }
 
-// recordDrain writes what a drain must know after the pods are gone. It reports whether any of it is new.
+// recordDrain writes what a drain needs after the pods are deleted. It reports whether any of it is new.
 func recordDrain(o *observation.Observation, p *decision.Plan) bool {
 	d := p.Status.Drain
 	if d == nil || p.Status.Phase != v1alpha1.PhaseDraining {
@@ -55,7 +55,7 @@ func recordResume(o *observation.Observation, p *decision.Plan) bool {
 	if report == nil || report.FirstStep == nil || spec.ResumePoint(o.Job) == nil {
 		return false
 	}
-	// Under scope Rank each start is judged once, when it is new: its own saves move the resume point.
+	// Under scope Rank each start is checked once, when it is new: its own saves move the resume point.
 	pr := st.Progress
 	if report.Start != "" && pr != nil && pr.Attempt == st.Attempt && pr.Start == report.Start {
 		return false
@@ -71,7 +71,7 @@ func recordResume(o *observation.Observation, p *decision.Plan) bool {
 		return true
 	case !ignored && was:
 		p.SetCondition(o, v1alpha1.ConditionResumeIgnored, false, v1alpha1.ReasonStepsContinued,
-			"the trainer goes on where its resume point ends")
+			"the trainer continues from its resume point")
 		return true
 	}
 	return false

@@ -15,7 +15,7 @@ import (
 // maxWorkers bounds status.workers, so that a job of 5,000 ranks stays a small object.
 const maxWorkers = 100
 
-// countRanks fills in everything that is counted over the ranks. All ranks of a new attempt are missing: the
+// countRanks fills in all counts over the ranks. All ranks of a new attempt are missing: the
 // observed pods belong to the former one.
 func countRanks(o *observation.Observation, p *decision.Plan, newAttempt bool) {
 	if o.Job.Status.Phase.Finished() {
@@ -125,7 +125,7 @@ func workers(o *observation.Observation) []v1alpha1.WorkerStatus {
 	return list
 }
 
-// trainerOf is the name of the rank's container that trains; "" without a pod.
+// trainerOf returns the name of the rank's trainer container; "" without a pod.
 func trainerOf(job *v1alpha1.TrainingJob, r *observation.Rank) string {
 	if r.Pod == nil {
 		return ""

@@ -14,9 +14,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// The shortest time between two writes of progress. A transition or a new checkpoint carries it at once. Up
-// to 15,000 jobs together tell how far they are 50 times a second at most, which costs the API server a third
-// of a processor; of more, each does so every 5 minutes.
+// The shortest time between two writes of progress alone. A transition or a new checkpoint includes it at
+// once. Up to 15,000 jobs together write at most 50 times a second, which costs the API server a third of a
+// processor. With more jobs, each one writes every 5 minutes.
 const (
 	minReportDelay    = 20 * time.Second
 	reportDelayPerJob = time.Second / 50
@@ -27,14 +27,14 @@ func reportDelay(o *observation.Observation) time.Duration {
 	return min(max(minReportDelay, time.Duration(o.RunningJobs)*reportDelayPerJob), maxReportDelay)
 }
 
-// RecordProgress writes the trainer's progress when it differs from the status: at once where something else
-// is written anyway (now), else when its delay is over. It reports whether it did.
+// RecordProgress writes the trainer's progress if it differs from the status: at once if the status is
+// written anyway (now), else after its delay. It reports whether it wrote it.
 func RecordProgress(o *observation.Observation, p *decision.Plan, now bool) bool {
 	next, old := progress(o, &p.Status), p.Status.Progress
 	if next == nil || old != nil && sameProgress(old, next) {
 		return false
 	}
-	newStart := old != nil && old.Start != next.Start && next.Start != "" // it is judged once (recordResume)
+	newStart := old != nil && old.Start != next.Start && next.Start != "" // it is checked once (recordResume)
 	if newStart && old.Attempt == next.Attempt {
 		recordRestart(o, p, old)
 	}
@@ -49,9 +49,9 @@ func RecordProgress(o *observation.Observation, p *decision.Plan, now bool) bool
 	return true
 }
 
-// recordRestart counts what rank 0 must train again after it has started again inside the attempt, which ends
-// nothing else: from its resume point, or from its first step where it ignores that, to the last step of its
-// earlier start. It is part of the write that tells of the new start, so that it is counted once.
+// recordRestart counts the steps that rank 0 trains again after a restart within the attempt: from its resume
+// point, or its first step if it ignores that, to the last step of its earlier start. The write of the new
+// start includes the count, so that it is counted once.
 func recordRestart(o *observation.Observation, p *decision.Plan, old *v1alpha1.ProgressStatus) {
 	from := resumeStep(o.Job)
 	if first := o.Checkpoints.Report.FirstStep; first != nil {
@@ -62,7 +62,7 @@ func recordRestart(o *observation.Observation, p *decision.Plan, old *v1alpha1.P
 	}
 }
 
-// resumeStep is the step of what a rank that starts now resumes from; 0 where it starts from scratch.
+// resumeStep returns the step from which a rank that starts now resumes; 0 if it starts from scratch.
 func resumeStep(job *v1alpha1.TrainingJob) int64 {
 	if point := spec.ResumePoint(job); point != nil {
 		return point.Step
@@ -70,16 +70,16 @@ func resumeStep(job *v1alpha1.TrainingJob) int64 {
 	return 0
 }
 
-// recordStart measures how long the gang took to train something, where somebody plans by it: with the first
-// progress that tells of a step of this attempt's own. What it has trained since is taken off, at the speed
-// that the trainer claims; it cannot have begun before the gang ran.
-func recordStart(o *observation.Observation, p *decision.Plan, told *v1alpha1.ProgressStatus) {
+// recordStart measures how long the gang took to start training, if the preemption planner needs it. It uses
+// the first progress with a step of this attempt, and subtracts the time of the trained steps at the reported
+// speed. The result is between 0 and the time since the gang ran.
+func recordStart(o *observation.Observation, p *decision.Plan, old *v1alpha1.ProgressStatus) {
 	r := o.Checkpoints.Report
 	if !o.Plans || r == nil || r.FirstStep == nil || r.Step <= *r.FirstStep ||
 		o.Job.Status.Phase != v1alpha1.PhaseRunning {
 		return
 	}
-	if told != nil && told.Attempt == r.Attempt && told.Step > *r.FirstStep {
+	if old != nil && old.Attempt == r.Attempt && old.Step > *r.FirstStep {
 		return // it was measured then
 	}
 	ran := r.Received.Sub(o.PhaseSince()).Seconds()
@@ -87,8 +87,8 @@ func recordStart(o *observation.Observation, p *decision.Plan, told *v1alpha1.Pr
 	work(p).StartSeconds = int64(math.Ceil(min(max(took, 0), max(ran, 0))))
 }
 
-// progress of the current attempt by its report and its termination message; nil when nothing is known that
-// the status does not know.
+// progress returns the progress of the current attempt from its report and its termination message; nil if
+// the status has all of it.
 func progress(o *observation.Observation, st *v1alpha1.TrainingJobStatus) *v1alpha1.ProgressStatus {
 	var reported *v1alpha1.ProgressStatus
 	if r := o.Checkpoints.Report; r != nil {
@@ -97,8 +97,8 @@ func progress(o *observation.Observation, st *v1alpha1.TrainingJobStatus) *v1alp
 	return finalProgress(o, st, reported)
 }
 
-// finalProgress adds the step at which the trainer ended by its termination message, since its last report
-// may have been lost. The metrics and the expected end of an earlier step are not kept.
+// finalProgress adds the trainer's last step from its termination message, since the last report may be lost.
+// The metrics and the expected end of an earlier step are not kept.
 func finalProgress(
 	o *observation.Observation, st *v1alpha1.TrainingJobStatus, reported *v1alpha1.ProgressStatus,
 ) *v1alpha1.ProgressStatus {
@@ -122,7 +122,7 @@ func finalProgress(
 	}
 }
 
-// percentOf all steps; nil where their number is unknown.
+// percentOf returns the percentage of all steps; nil if their number is unknown.
 func percentOf(step, total int64) *int32 {
 	if total <= 0 {
 		return nil
@@ -131,7 +131,7 @@ func percentOf(step, total int64) *int32 {
 	return &percent
 }
 
-// reportedProgress is a report as the status shows it; nil while the trainer has written no status.
+// reportedProgress returns a report as the status shows it; nil while the trainer has written no status.
 func reportedProgress(r *observation.Reported) *v1alpha1.ProgressStatus {
 	if r.FirstStep == nil {
 		return nil
@@ -164,7 +164,7 @@ func epoch(e float64) string {
 	return strconv.FormatFloat(e, 'f', -1, 64)
 }
 
-// sameProgress reports whether two say the same. Times are left out, since they differ with every report.
+// sameProgress reports whether two are equal except for their times, which differ with every report.
 func sameProgress(a, b *v1alpha1.ProgressStatus) bool {
 	return a.Attempt == b.Attempt && a.Start == b.Start && a.Step == b.Step && a.TotalSteps == b.TotalSteps &&
 		a.Epoch == b.Epoch && a.TotalEpochs == b.TotalEpochs && maps.Equal(a.Metrics, b.Metrics)

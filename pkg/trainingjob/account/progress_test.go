@@ -88,21 +88,21 @@ func TestRecordStart(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason string
 		report *observation.Reported
-		told   *v1alpha1.ProgressStatus
+		old    *v1alpha1.ProgressStatus
 		off    bool
 		phase  v1alpha1.Phase
 		want   int64
 	}{
-		"trains":           {reason: "60 s, of which 20 steps took 10", report: trained, want: 50},
-		"rounded":          {reason: "up", report: after(60, 201, 0.5), want: 60},
-		"nothing new":      {reason: "it has trained nothing", report: after(60, 200, 0.5), want: before},
-		"told before":      {reason: "it was measured then", report: trained, told: of(2, 210), want: before},
-		"told it resumed":  {reason: "of no new step", report: trained, told: of(2, 200), want: 50},
-		"attempt before":   {reason: "its steps are others", report: trained, told: of(1, 250), want: 50},
-		"claims too much":  {reason: "it began after the gang ran", report: after(60, 220, 1e6), want: 0},
-		"nobody plans":     {reason: "the status stays as it was", report: trained, off: true, want: before},
-		"is being ended":   {reason: "the phase began later", report: trained, phase: "Draining", want: before},
-		"has said nothing": {reason: "there is no report", want: before},
+		"trains":          {reason: "60 s, of which 20 steps took 10", report: trained, want: 50},
+		"rounded":         {reason: "up", report: after(60, 201, 0.5), want: 60},
+		"nothing new":     {reason: "it has trained nothing", report: after(60, 200, 0.5), want: before},
+		"measured before": {reason: "it was measured then", report: trained, old: of(2, 210), want: before},
+		"resumed before":  {reason: "of no new step", report: trained, old: of(2, 200), want: 50},
+		"attempt before":  {reason: "its steps are others", report: trained, old: of(1, 250), want: 50},
+		"claims too much": {reason: "it began after the gang ran", report: after(60, 220, 1e6), want: 0},
+		"no planner":      {reason: "the status stays as it was", report: trained, off: true, want: before},
+		"is being ended":  {reason: "the phase began later", report: trained, phase: "Draining", want: before},
+		"no report":       {reason: "there is no report", want: before},
 	} {
 		job := &v1alpha1.TrainingJob{}
 		job.Status.Phase = v1alpha1.PhaseRunning
@@ -114,7 +114,7 @@ func TestRecordStart(t *testing.T) {
 		o.Checkpoints.Report = c.report
 		p := &decision.Plan{}
 		p.Status.Work = &v1alpha1.WorkStatus{StartSeconds: before}
-		recordStart(o, p, c.told)
+		recordStart(o, p, c.old)
 		if got := p.Status.Work.StartSeconds; got != c.want {
 			t.Errorf("%s: %d s, want %d: %s", name, got, c.want, c.reason)
 		}

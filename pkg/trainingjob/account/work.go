@@ -12,9 +12,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// recordWork adds up in status.work what a change of phase ends: time in the queue, time that the gang ran,
-// and, when a drained attempt is settled, the work that is lost. It is part of the write that makes the
-// change, so that everything is counted once however often it is observed.
+// recordWork adds to status.work at a change of phase: the time in the queue, the time that the gang ran and,
+// when a drained attempt is settled, the lost work. The write of the change includes it, so that it is
+// counted once.
 func recordWork(o *observation.Observation, p *decision.Plan, outcome decision.Outcome) {
 	from, to := o.Job.Status.Phase, p.Status.Phase
 	if from != to && to == v1alpha1.PhaseRunning {
@@ -39,8 +39,8 @@ func recordWork(o *observation.Observation, p *decision.Plan, outcome decision.O
 	}
 }
 
-// roomMade reports whether a job that enters a phase is placed while others make room for it, or have, and
-// since when it lacked some.
+// roomMade reports whether a job that enters a phase is placed after victims yielded, and since when it
+// lacked capacity.
 func roomMade(job *v1alpha1.TrainingJob, to v1alpha1.Phase) (since time.Time, made bool) {
 	if job.Status.Phase != v1alpha1.PhaseQueued || to != v1alpha1.PhaseStarting && to != v1alpha1.PhaseRunning {
 		return since, false
@@ -53,9 +53,9 @@ func roomMade(job *v1alpha1.TrainingJob, to v1alpha1.Phase) (since time.Time, ma
 	return s.Preemption.BlockedTime.Time, true
 }
 
-// interrupted reports whether the gang that runs now ran before and has been ended since, and when; a
-// suspension does not count. Attempts that ended before they ran belong to the same interruption. It goes by
-// the order of the history and not by its times, which have whole seconds: a gang may run for less.
+// interrupted reports whether the gang that runs now ran before and was stopped, and when. A suspension does
+// not count. Attempts that ended before they ran belong to the same interruption. It uses the order of the
+// history, not its times: these have whole seconds, and a gang can run for less.
 func interrupted(job *v1alpha1.TrainingJob) (since time.Time, is bool) {
 	ran := last(job, v1alpha1.PhaseRunning)
 	if ran < 0 || last(job, v1alpha1.PhaseSuspended) > ran {
@@ -69,7 +69,7 @@ func interrupted(job *v1alpha1.TrainingJob) (since time.Time, is bool) {
 	return time.Time{}, false
 }
 
-// recordLoss adds up what the end of a drained attempt has cost, given the resume point of the next one.
+// recordLoss adds the work that the end of a drained attempt lost, given the resume point of the next one.
 func recordLoss(o *observation.Observation, p *decision.Plan, now *v1alpha1.CheckpointPoint) {
 	began, ended, ran := lastRun(o.Job)
 	steps, lost := forgone(o.Job, now, seconds(ended.Sub(began)))
@@ -98,7 +98,7 @@ func recordLoss(o *observation.Observation, p *decision.Plan, now *v1alpha1.Chec
 	setGoodput(o, p)
 }
 
-// recordAnswer to a request to save, so that the gang could make room for another.
+// recordAnswer counts the answers to requests for a checkpoint before a preemption.
 func recordAnswer(w *v1alpha1.WorkStatus, d *v1alpha1.DrainStatus, saved bool) {
 	switch {
 	case d.CommandID == "":
@@ -111,7 +111,7 @@ func recordAnswer(w *v1alpha1.WorkStatus, d *v1alpha1.DrainStatus, saved bool) {
 	w.Asked++
 }
 
-// lastRun of the attempt that is drained, if it ran.
+// lastRun returns when the attempt that drains ran, if it did.
 func lastRun(job *v1alpha1.TrainingJob) (began, ended time.Time, ran bool) {
 	ts := job.Status.Transitions
 	n := len(ts)
@@ -121,7 +121,7 @@ func lastRun(job *v1alpha1.TrainingJob) (began, ended time.Time, ran bool) {
 	return ts[n-2].Time.Time, ts[n-1].Time.Time, true
 }
 
-// undone is what the attempt trained in its run and the next one must train again.
+// undone returns what the attempt trained in its run and the next one must train again.
 func undone(
 	o *observation.Observation, p *decision.Plan, from *v1alpha1.CheckpointPoint, began, ended time.Time,
 ) (steps, lost int64) {
@@ -136,13 +136,13 @@ func undone(
 	if reached, known := lastStep(o, p); known {
 		steps = max(0, reached-step)
 	}
-	return steps, seconds(ended.Sub(safe)) // none, where it was saved while the gang was ended
+	return steps, seconds(ended.Sub(safe)) // 0 if it was saved while the gang was stopped
 }
 
-// forgone is the training of earlier attempts that is lost with the checkpoint that this attempt resumed
-// from, where an older checkpoint, or none, is the resume point now: the steps between the two, and the
-// running time between them where one run saved both. Elsewhere some of the time between them was counted as
-// lost before, so they have their share, by steps, of the time that ran before this attempt and was not lost.
+// forgone returns the training of earlier attempts that is lost if the next resume point is older than this
+// attempt's. These are the steps between the two, and the running time between them if one run saved both.
+// Otherwise some of that time was counted as lost before. The time is then the steps' share of the running
+// time before this attempt that was not lost.
 func forgone(job *v1alpha1.TrainingJob, now *v1alpha1.CheckpointPoint, lastRun int64) (steps, lost int64) {
 	before := resumePoint(job)
 	if before == nil || before.Step <= 0 || now != nil && now.Step >= before.Step {
@@ -162,14 +162,13 @@ func forgone(job *v1alpha1.TrainingJob, now *v1alpha1.CheckpointPoint, lastRun i
 	return steps, lost
 }
 
-// betweenSaves is the running time between two saves of one run of an earlier attempt, and whether it is
-// known.
+// betweenSaves returns the running time between two saves of one run of an earlier attempt; false if unknown.
 func betweenSaves(job *v1alpha1.TrainingJob, from, to *metav1.Time) (int64, bool) {
 	if from == nil || to == nil {
 		return 0, false
 	}
 	ts := job.Status.Transitions
-	for i := max(0, len(ts)-2) - 1; i >= 0; i-- { // without the last run, which is the attempt's own
+	for i := max(0, len(ts)-2) - 1; i >= 0; i-- { // without the last run, that of the attempt
 		began, ended := ts[i].Time.Time, ts[i+1].Time.Time
 		if ts[i].Phase != v1alpha1.PhaseRunning || began.After(to.Time) {
 			continue
@@ -182,7 +181,8 @@ func betweenSaves(job *v1alpha1.TrainingJob, from, to *metav1.Time) (int64, bool
 	return 0, false
 }
 
-// earlier of two times: a run may save while it is ended, and the clock of a writer is not trusted beyond it.
+// earlier returns the earlier of two times. A run can save while it is stopped, so writers' clocks are
+// bounded.
 func earlier(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return a

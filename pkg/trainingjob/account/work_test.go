@@ -186,7 +186,7 @@ func TestRoomMade(t *testing.T) {
 		"placed":          {"its victims have gone", "Queued", "Running", v1alpha1.PreemptionPlacing, true},
 		"starts":          {"it has its nodes", "Queued", "Starting", v1alpha1.PreemptionReleasing, true},
 		"runs after that": {"it was counted", "Starting", "Running", v1alpha1.PreemptionPlacing, false},
-		"a dry run":       {"nobody made room", "Queued", "Running", "", false},
+		"a dry run":       {"no gang yielded", "Queued", "Running", "", false},
 		"handed over":     {"its scheduler did", "Queued", "Running", v1alpha1.PreemptionHandedOver, false},
 		"suspended":       {"it waits no longer", "Queued", "Suspended", v1alpha1.PreemptionAsking, false},
 	} {

@@ -9,11 +9,11 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// drainRecheck is how often a drain is looked at again: a node that is lost sends no event when a grace
-// period ends.
+// drainRecheck is how often the operator checks a drain again: a lost node sends no event when a grace period
+// ends.
 const drainRecheck = 10 * time.Second
 
-// Act plans what the job's phase asks for while the job stays in it.
+// Act plans the actions for a job that stays in its phase.
 func Act(o *observation.Observation, p *Plan) {
 	actSearch(o, p)
 	forceDelete(o, p)
@@ -47,7 +47,7 @@ func Act(o *observation.Observation, p *Plan) {
 // keepGang keeps the group, the Service with its names, and the ranks of a gang that is queued or runs.
 func keepGang(o *observation.Observation, p *Plan) {
 	if o.Backend == nil {
-		return // its kinds are no longer served: everything stays as it is, and the blocker says so
+		return // its API is no longer served: everything stays as it is, and the blocker reports it
 	}
 	queued := o.Job.Status.Phase == v1alpha1.PhaseQueued
 	if at, ok := scheduleDeadline(o); ok && queued {
@@ -83,8 +83,7 @@ func keepGang(o *observation.Observation, p *Plan) {
 	}
 }
 
-// replaceRanks deletes, under scope Rank, the ended pods of ranks that come and go singly, so that they are
-// created again.
+// replaceRanks deletes the pods of failed ranks under scope Rank, so that they are created again.
 func replaceRanks(o *observation.Observation, p *Plan) {
 	if o.Scope != v1alpha1.ScopeRank {
 		return
@@ -96,7 +95,7 @@ func replaceRanks(o *observation.Observation, p *Plan) {
 	}
 }
 
-// createRanks creates the missing ranks, once the scheduler lets the gang in.
+// createRanks creates the missing ranks, once the scheduler admits the gang.
 func createRanks(o *observation.Observation, p *Plan) {
 	if e, held := HeldBack(o); held {
 		p.deletePods(o.Live, "no node can take it: "+e.Reason)
@@ -104,7 +103,7 @@ func createRanks(o *observation.Observation, p *Plan) {
 	}
 	if b := o.CreateBackoff; b != nil && o.Now.Before(b.RetryTime) {
 		if b.GiveBack && o.Placed() == 0 {
-			p.deletePods(o.Live, "part of a gang holds nothing: "+b.Blocker.Reason)
+			p.deletePods(o.Live, "an incomplete gang holds no resources: "+b.Blocker.Reason)
 		}
 		p.WakeAt(b.RetryTime)
 		return
@@ -126,8 +125,8 @@ func createRanks(o *observation.Observation, p *Plan) {
 	}
 }
 
-// endRanks ends all ranks of a gang that drains, once the checkpoint that was asked for is there, nothing
-// that they do by themselves may decide any more, and a scheduler that is ending them has had its time.
+// endRanks deletes all ranks of a gang that drains. It first waits for a requested checkpoint, for exit codes
+// that can change the outcome, and for a scheduler that is deleting the ranks itself.
 func endRanks(o *observation.Observation, p *Plan) {
 	if until, ok := saving(o); ok {
 		p.WakeAt(until)
@@ -143,7 +142,8 @@ func endRanks(o *observation.Observation, p *Plan) {
 	}
 }
 
-// cleanUp leaves of a finished job what its cleanPodPolicy keeps. It holds no quota, whatever that policy is.
+// cleanUp deletes what cleanPodPolicy does not keep of a finished job. With every policy the job holds no
+// quota.
 func cleanUp(o *observation.Observation, p *Plan) {
 	p.Group = Finish
 	p.deletePods(o.Live, "the job has finished")
@@ -161,8 +161,8 @@ func cleanUp(o *observation.Observation, p *Plan) {
 	expire(o.Job, o.Now, p)
 }
 
-// expire deletes a finished job when its time to live is over. A negative one is refused, and the job stays:
-// its user must be able to read why.
+// expire deletes a finished job when its time to live is over. A job with a negative one is invalid and
+// stays, so that its user can read why.
 func expire(job *v1alpha1.TrainingJob, now time.Time, p *Plan) {
 	ttl, done := job.Spec.RunPolicy.TTLSecondsAfterFinished, job.Status.CompletionTime
 	if ttl == nil || *ttl < 0 || done == nil {

@@ -7,11 +7,11 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
 
-// backoff is how long the next attempt waits. After a failure: 10 s, doubling to 6 min with the restarts
-// spent. After a preemption by a scheduler: not at all, since the scheduler decides when the gang returns.
-// After any other disruption: 10 s, doubling to 6 min, from the second one in a row without progress. (Ranks
-// that vanished were mostly preempted while no operator was there; a backoff after the first time would cost
-// the gang its place in the queue.)
+// backoff returns how long the next attempt waits. After a failure: 10 s, doubling to 6 min with each spent
+// restart. After a preemption by a scheduler: 0, since the scheduler decides when the gang returns. After any
+// other disruption: 10 s, doubling to 6 min, from the second one in a row without progress. (Missing ranks
+// were mostly preempted while the operator was down; a backoff would then cost the gang its place in the
+// queue.)
 func backoff(o *observation.Observation) time.Duration {
 	job := o.Job
 	d := job.Status.Drain
@@ -32,7 +32,7 @@ func backoff(o *observation.Observation) time.Duration {
 	return 0
 }
 
-// drainsInARow counts the drains since the gang last ran, this one included, as far back as the history goes.
+// drainsInARow counts the drains in the history since the gang last ran, including this one.
 func drainsInARow(job *v1alpha1.TrainingJob) int32 {
 	var n int32
 	ts := job.Status.Transitions
@@ -47,7 +47,7 @@ func drainsInARow(job *v1alpha1.TrainingJob) int32 {
 	return max(1, n)
 }
 
-// backoffDelay is 10 s for the first time, doubling to 6 min; 0 for n below 1.
+// backoffDelay returns 10 s for n = 1, doubling with n to 6 min; 0 for n below 1.
 func backoffDelay(n int32) time.Duration {
 	if n <= 0 {
 		return 0

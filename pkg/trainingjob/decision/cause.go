@@ -2,7 +2,7 @@ package decision
 
 import "mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 
-// drainCause is the cause of the drain under way; "" when there is none.
+// drainCause returns the cause of the current drain; "" if there is none.
 func drainCause(job *v1alpha1.TrainingJob) v1alpha1.DrainCause {
 	if d := job.Status.Drain; d != nil {
 		return d.Cause
@@ -10,7 +10,7 @@ func drainCause(job *v1alpha1.TrainingJob) v1alpha1.DrainCause {
 	return ""
 }
 
-// drainReason is the reason of the drain under way, as the job's history and conditions show it.
+// drainReason returns the reason of the current drain, as in the job's history and conditions.
 func drainReason(job *v1alpha1.TrainingJob) string {
 	if d := job.Status.Drain; d != nil {
 		return d.Reason

@@ -8,7 +8,7 @@ import (
 )
 
 // SetCondition sets a condition of the plan's status. A condition that was never true is not set to false:
-// kubectl wait does not need it, and a short list is easier to read. One that is false keeps the reason for
+// kubectl wait does not need it, and a short list is easier to read. A false condition keeps the reason for
 // which it became false.
 func (p *Plan) SetCondition(o *observation.Observation, kind string, is bool, reason, message string) {
 	conditions := p.Status.Conditions
@@ -23,7 +23,7 @@ func (p *Plan) SetCondition(o *observation.Observation, kind string, is bool, re
 	p.PutCondition(o, kind, status, reason, message)
 }
 
-// PutCondition sets a condition of the plan's status, whatever it was.
+// PutCondition sets a condition of the plan's status, even one that was never true.
 func (p *Plan) PutCondition(
 	o *observation.Observation, kind string, status metav1.ConditionStatus, reason, message string,
 ) {

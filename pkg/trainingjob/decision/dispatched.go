@@ -9,14 +9,13 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// evictionRecheck is how often a dispatched gang that its scheduler sends back is looked at again: a cluster
-// that is lost sends no event, and its ranks must not be waited for without an end.
+// evictionRecheck is how often the operator checks a dispatched gang that its scheduler evicts. A lost
+// cluster sends no event, and the operator must not wait forever for its ranks.
 const evictionRecheck = time.Minute
 
-// Dispatched plans for a job that somebody else runs. Where its scheduler dispatches it to another cluster,
-// the gang's objects must exist here for as long as the job is neither suspended nor over; of jobs that other
-// controllers run nothing is touched. The status is never ours: it stays as it is, and what the user must
-// know is an event.
+// Dispatched plans for a job that another controller runs. If its scheduler dispatches it to another cluster,
+// the gang's objects must exist here until the job is suspended or finished. Nothing is planned for jobs of
+// other controllers. The status belongs to the other controller and stays unchanged; problems are events.
 func Dispatched(s observation.Snapshot) *Plan {
 	p := &Plan{Status: *s.Job.Status.DeepCopy(), Group: Keep, Service: Keep, Names: Keep}
 	if b := s.SchedulerProblem; b != nil {
@@ -56,7 +55,7 @@ func runsElsewhere(job *v1alpha1.TrainingJob) bool {
 	return false
 }
 
-// warnOnce adds a Warning event that is recorded once, unless it says something new.
+// warnOnce adds a Warning event that is recorded once per reason and message.
 func (p *Plan) warnOnce(reason, action, message string) {
 	p.Events = append(p.Events, Event{
 		Warning: true, Reason: reason, Action: action, Message: message, Once: reason + ": " + message,

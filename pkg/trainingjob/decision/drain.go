@@ -9,11 +9,11 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// drain records why all ranks are ended, and asks for a checkpoint first where the end can wait.
+// drain records why the operator stops all ranks. If the stop can wait, it requests a checkpoint first.
 func drain(
 	o *observation.Observation, p *Plan, cause v1alpha1.DrainCause, reason, format string, args ...any,
 ) Outcome {
-	if p.Status.Drain == nil { // else only the cause changes
+	if p.Status.Drain == nil { // otherwise only the cause changes
 		p.Status.Drain = &v1alpha1.DrainStatus{}
 	}
 	d := p.Status.Drain
@@ -38,7 +38,7 @@ func drainLoss(o *observation.Observation, p *Plan) Outcome {
 	return outcome
 }
 
-// upgradeDrain: a disruption outranks the exit codes of the peers that it broke.
+// upgradeDrain changes the cause from a failure to the disruption that made the ranks fail.
 func upgradeDrain(o *observation.Observation, p *Plan) Outcome {
 	outcome := drain(o, p, v1alpha1.CauseDisruption, o.Lost[0].Reason,
 		"%s; that is why other ranks failed: no restart is spent", lossMessage(o.Lost))
@@ -78,7 +78,7 @@ func drainSuspend(o *observation.Observation, p *Plan) Outcome {
 
 func drainSpecChange(o *observation.Observation, p *Plan) Outcome {
 	outcome := drain(o, p, v1alpha1.CauseSpecChange, v1alpha1.ReasonSpecChanged,
-		"the spec has changed (%d → %d ranks): all ranks are ended and the gang starts anew",
+		"the spec has changed (%d → %d ranks): all ranks are stopped and the gang restarts",
 		o.Job.Status.Replicas, o.Total())
 	p.Normal(outcome.Reason, "Drain", outcome.Message)
 	return outcome

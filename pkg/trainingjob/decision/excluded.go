@@ -10,8 +10,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
 
-// A node whose kubelet rejects a rank is excluded for the job for exclusionTime; at most mostExcluded are, so
-// that a mistake in the job does not take the cluster from it.
+// A node whose kubelet rejects a rank is excluded for the job for exclusionTime. At most mostExcluded nodes
+// are excluded, so that a mistake in the job does not exclude all nodes.
 const (
 	exclusionTime = 10 * time.Minute
 	mostExcluded  = 8
@@ -36,7 +36,7 @@ func excludeNodes(o *observation.Observation, p *Plan) {
 	}
 }
 
-// readmitNodes drops exclusions that are over. It reports whether there was one.
+// readmitNodes removes expired exclusions. It reports whether there was one.
 func readmitNodes(o *observation.Observation, p *Plan) bool {
 	d := p.Status.Disruptions
 	if d == nil {
@@ -55,16 +55,15 @@ func readmitNodes(o *observation.Observation, p *Plan) bool {
 	return over
 }
 
-// renewWaiting ends the wait of ranks that keep off nodes which are no longer excluded: they are deleted, and
-// created without that in a later reconcile, since a pod's affinity cannot be changed. It reports whether
-// nothing may be created now. Ranks that join a gang which is placed already keep off those nodes until the
-// next attempt.
+// renewWaiting deletes queued ranks that avoid nodes which are no longer excluded. A later reconcile creates
+// them without that affinity, since a pod's affinity cannot be changed. It reports whether nothing may be
+// created now. Ranks that join a placed gang avoid those nodes until the next attempt.
 func renewWaiting(o *observation.Observation, p *Plan) bool {
 	if o.Job.Status.Phase != v1alpha1.PhaseQueued || o.Placed() > 0 {
 		return false
 	}
 	if readmitNodes(o, p) {
-		p.deletePods(o.Live, "it keeps off nodes that are no longer excluded")
+		p.deletePods(o.Live, "it avoids nodes that are no longer excluded")
 		return true
 	}
 	if d := o.Job.Status.Disruptions; d != nil {

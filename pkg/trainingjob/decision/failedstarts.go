@@ -11,7 +11,7 @@ import (
 
 const (
 	// maxFailedStarts attempts in a row that fail before their first step make the operator prefer an older
-	// resume point. One such failure may have another cause.
+	// resume point. A single failure may have another cause.
 	maxFailedStarts = 2
 	// maxPassedOver bounds the checkpoints that the status names as passed over.
 	maxPassedOver = 8
@@ -36,8 +36,8 @@ func hasTrained(o *observation.Observation) bool {
 		step != nil && *step > from
 }
 
-// failedStarts counts the attempts that failed in a row before their first step on the resume point, with the
-// one that is drained.
+// failedStarts counts the attempts in a row that failed before their first step on the resume point,
+// including the one that drains.
 func failedStarts(o *observation.Observation) int32 {
 	cs := o.Job.Status.Checkpoint
 	switch {
@@ -49,8 +49,8 @@ func failedStarts(o *observation.Observation) int32 {
 	return cs.FailedStarts
 }
 
-// suspect reports whether the resume point of the attempt may be damaged: it must not be tried until
-// backoffLimit is spent. Only a volume can be searched for another one.
+// suspect reports whether the resume point of the attempt may be damaged, and the volume can be searched for
+// another one.
 func suspect(o *observation.Observation) bool {
 	return failedStart(o) && spec.OnVolume(o.Job.Spec.Checkpoint)
 }

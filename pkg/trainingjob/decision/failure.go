@@ -9,9 +9,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// peersTime is how long the ranks of a gang that failed are left alone where the way in which they end by
-// themselves in that time may decide. It is more than twice the margin within which the order of two ends is
-// unknown, so that nothing that ends because of a deletion is taken for the first.
+// peersTime is how long the operator lets the other ranks of a failed gang run when their exit codes can
+// change the outcome. It is more than twice the margin within which the order of two ends is unknown. So a
+// rank that ends because of a deletion is never taken for the first to fail.
 const peersTime = 5 * time.Second
 
 func drainFailure(o *observation.Observation, p *Plan) Outcome {
@@ -21,7 +21,7 @@ func drainFailure(o *observation.Observation, p *Plan) Outcome {
 	return outcome
 }
 
-// blameOther: a rank is seen only now that ended before the one whose failure began the drain.
+// blameOther blames a rank that ended before the one whose failure began the drain, but is observed later.
 func blameOther(o *observation.Observation, p *Plan) Outcome {
 	f := firstFailure(o)
 	outcome := blame(o, p, f)
@@ -41,7 +41,8 @@ func blame(o *observation.Observation, p *Plan, f observation.Failure) Outcome {
 	return outcome
 }
 
-// firstFailure of the attempt, by what is seen now and by what the drain has recorded, whose pod may be gone.
+// firstFailure returns the first failure of the attempt, among the observed ones and the one that the drain
+// recorded, whose pod may be deleted.
 func firstFailure(o *observation.Observation) observation.Failure {
 	recorded := recordedFailure(o.Job)
 	all := []observation.Failure{recorded}
@@ -55,7 +56,7 @@ func firstFailure(o *observation.Observation) observation.Failure {
 	return observation.FirstFailure(all)
 }
 
-// recordedFailure is the one that the drain under way is blamed on.
+// recordedFailure returns the failure that caused the current drain.
 func recordedFailure(job *v1alpha1.TrainingJob) observation.Failure {
 	l := job.Status.LastFailure
 	f := observation.Failure{
@@ -68,14 +69,15 @@ func recordedFailure(job *v1alpha1.TrainingJob) observation.Failure {
 	return f
 }
 
-// drainsForRank reports whether the drain under way is blamed on a rank's failure.
+// drainsForRank reports whether a rank's failure caused the current drain.
 func drainsForRank(job *v1alpha1.TrainingJob) bool {
 	l, reason := job.Status.LastFailure, drainReason(job)
 	return drainCause(job) == v1alpha1.CauseFailure && l != nil && l.Attempt == job.Status.Attempt &&
 		(reason == v1alpha1.ReasonRankFailed || reason == v1alpha1.ReasonPermanentFailure)
 }
 
-// failedBefore narrows blameOther to what makes a difference: who was the first to fail, or what it costs.
+// failedBefore reports whether another rank than the recorded one failed first, and is earlier or differs in
+// whether its failure is permanent.
 func failedBefore(o *observation.Observation) bool {
 	if !drainsForRank(o.Job) || len(o.Failed) == 0 {
 		return false
@@ -85,10 +87,10 @@ func failedBefore(o *observation.Observation) bool {
 		(first.Permanent != recorded.Permanent || first.Finished.Before(recorded.Finished))
 }
 
-// awaitsPeers reports whether the ranks of a gang that failed are left alone for a moment, and until when:
-// where a peer may prove to have failed first and its exit code decides, or while a rank runs that decides
-// the job's success and may prove to have been through: the leader, or Workers whose parameter server failed
-// when they left. Told to end they could say neither.
+// awaitsPeers reports whether the operator lets the ranks of a failed gang run for a moment, and until when.
+// It does while a rank runs that may have failed first and whose exit code matters. It also does while a rank
+// runs that decides the job's success and may be complete: the leader, or Workers whose parameter server
+// failed when they left. Ranks that the operator stops prove neither.
 func awaitsPeers(o *observation.Observation) (time.Time, bool) {
 	until := o.PhaseSince().Add(peersTime)
 	if !drainsForRank(o.Job) || !o.Now.Before(until) {
@@ -106,8 +108,8 @@ func awaitsPeers(o *observation.Observation) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// succeedAnyway: whoever decides the job's success was through before the gang was ended.
+// succeedAnyway completes the job: the ranks that decide success exited 0 before the gang was stopped.
 func succeedAnyway(o *observation.Observation, p *Plan) Outcome {
-	return complete(o, p, "the training was through before its gang was ended ("+
+	return complete(o, p, "the training was complete before its gang was stopped ("+
 		cmp.Or(drainReason(o.Job), v1alpha1.ReasonDrained)+")")
 }

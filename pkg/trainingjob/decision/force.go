@@ -6,10 +6,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
 
-// forceDelete gives up pods whose deletion hangs on a node that does not answer, where the admin has allowed
-// it. A node with the taint node.kubernetes.io/out-of-service needs none of this: Kubernetes deletes its pods
-// by force itself (pkg/controller/podgc, gcTerminating, 1.37), on the word of somebody who knows that the
-// machine is off.
+// forceDelete deletes pods by force whose deletion hangs on a node that does not answer, if the admin allows
+// it. It is not needed for a node that an admin taints with node.kubernetes.io/out-of-service: Kubernetes
+// deletes its pods by force (pkg/controller/podgc, gcTerminating, 1.37).
 func forceDelete(o *observation.Observation, p *Plan) {
 	after := o.Lifecycle.ForceDelete
 	if after <= 0 {

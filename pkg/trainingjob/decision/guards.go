@@ -19,7 +19,7 @@ type Guard struct {
 
 // Guards on the spec, the scheduler and what the user wants.
 var (
-	invalid = Guard{"the gang was never queued, and its spec is invalid or says what its scheduler cannot",
+	invalid = Guard{"the gang was never queued, and its spec is invalid or not supported by its scheduler",
 		func(o *observation.Observation) bool { return len(o.Rejected) > 0 }}
 
 	pastDeadline = Guard{"the gang has run for activeDeadlineSeconds, over all attempts",
@@ -31,19 +31,19 @@ var (
 	noScheduler = Guard{
 		"the cluster does not serve what the scheduler needs, or no agent is configured for a job with checkpoints",
 		func(o *observation.Observation) bool { return o.Backend == nil }}
-	hasScheduler = Guard{"a scheduler is there",
+	hasScheduler = Guard{"a scheduler is available",
 		func(o *observation.Observation) bool { return o.Backend != nil }}
 
 	wantsSuspend = Guard{"suspend is true",
 		func(o *observation.Observation) bool { return spec.Suspended(o.Job) }}
 	wantsSuspendIdle = Guard{"suspend is true and there is no pod",
 		func(o *observation.Observation) bool { return spec.Suspended(o.Job) && len(o.Pods) == 0 }}
-	wantsResume = Guard{"suspend is no longer true, a scheduler is there and the spec is valid",
+	wantsResume = Guard{"suspend is no longer true, a scheduler is available and the spec is valid",
 		func(o *observation.Observation) bool { return !spec.Suspended(o.Job) && canStart(o) }}
 	requestOpen = Guard{"the job resumes, and spec.checkpoint.resumeFrom names a checkpoint to search for",
 		func(o *observation.Observation) bool { return wantsResume.Holds(o) && spec.OpenRequest(o.Job) != "" }}
 
-	specChanged = Guard{"the spec is valid and not the one the attempt was made from (a resize)",
+	specChanged = Guard{"the spec is valid and differs from the one of the attempt (a resize)",
 		func(o *observation.Observation) bool {
 			return o.SpecChanged() && !o.SpecInvalid()
 		}}
@@ -52,7 +52,7 @@ var (
 			return o.Job.Annotations[v1alpha1.AnnotationRestart] != o.Job.Status.RestartRequest && !o.SpecInvalid()
 		}}
 
-	backoffOver = Guard{"the backoff is over, a scheduler is there and the spec is valid",
+	backoffOver = Guard{"the backoff is over, a scheduler is available and the spec is valid",
 		func(o *observation.Observation) bool {
 			t := o.Job.Status.NextAttemptTime
 			return (t == nil || !o.Now.Before(t.Time)) && canStart(o)
@@ -61,7 +61,7 @@ var (
 
 // Guards on a gang that is queued or runs.
 var (
-	succeeded = Guard{"the ranks that decide it (successPolicy) exited 0",
+	succeeded = Guard{"the ranks that decide success (successPolicy) exited 0",
 		func(o *observation.Observation) bool { return o.Succeeded() }}
 
 	lostRank = Guard{"a rank was lost to a disruption (scope Rank: fewer than minAvailable are left)",
@@ -74,7 +74,7 @@ var (
 		func(o *observation.Observation) bool {
 			return o.Scope == v1alpha1.ScopeRank && o.Restarts() > spec.BackoffLimit(o.Job)
 		}}
-	evicted = Guard{"the scheduler asks for the places of the gang's pods back",
+	evicted = Guard{"the scheduler evicts the gang, and the gang has pods",
 		func(o *observation.Observation) bool {
 			return o.Verdict.Admission == scheduler.Yield && len(o.Live) > 0
 		}}
@@ -83,7 +83,7 @@ var (
 		func(o *observation.Observation) bool { return o.EnoughUp() }}
 
 	// Starting is worth a write only when it lasts: a gang that runs soon goes from Queued to Running.
-	placedSlowly = Guard{"at least minAvailable ranks are placed, for 5 s (20 s in a burst)",
+	placedSlowly = Guard{"at least minAvailable ranks have been placed for 5 s (20 s in a burst)",
 		func(o *observation.Observation) bool { return o.EnoughPlaced() && !o.Now.Before(o.PlacedSlowlyAt()) }}
 
 	scheduleTimeout = Guard{"scheduleTimeoutSeconds have passed in the queue",
@@ -95,26 +95,26 @@ var (
 
 // Guards on a gang that drains.
 var (
-	disruptionSeen = Guard{"it drains for a failure, and a disruption proves to be the cause",
+	disruptionSeen = Guard{"the gang drains because of a failure, and a disruption caused that failure",
 		func(o *observation.Observation) bool {
 			return drainCause(o.Job) == v1alpha1.CauseFailure && len(o.Lost) > 0
 		}}
 
-	failedFirst = Guard{"it drains for a failure, and another rank proves to have failed before it",
+	failedFirst = Guard{"the gang drains because of a failure, and another rank failed earlier",
 		failedBefore}
 
 	succeededBefore = Guard{
-		"every pod has ended, and the ranks that decide it (successPolicy) exited 0 before anybody told them to",
+		"every pod has ended, and the ranks that decide success exited 0 before the operator stopped them",
 		func(o *observation.Observation) bool {
 			if d := o.Job.Status.Drain; d == nil || d.CommandID != "" {
-				return false // rank 0 was told to save and exit, and it obeys with exit code 0
+				return false // rank 0 exits 0 because the operator requested a save and exit
 			}
 			led := slices.ContainsFunc(o.Roles, func(r spec.Role) bool { return spec.Leads(r.Name) })
 			// Without a leader the Workers of another spec decide nothing.
 			return len(o.Live) == 0 && o.Succeeded() && (led || !o.SpecChanged())
 		}}
 	completed = Guard{
-		"every pod has ended, none by its own failure, and rank 0 said that every step is trained and exited 0",
+		"every pod has ended, no failure ended the gang, and rank 0 reported all steps trained and exited 0",
 		func(o *observation.Observation) bool {
 			d := o.Job.Status.Drain
 			return len(o.Live) == 0 && drainCause(o.Job) != v1alpha1.CauseFailure &&
@@ -124,7 +124,7 @@ var (
 		func(o *observation.Observation) bool {
 			return len(o.Live) == 0 && o.Job.Status.Drain != nil && Search(o.Job) == nil && !resumePointKnown(o)
 		}}
-	searchFailed = Guard{"searching the volume has failed, and not for the last time",
+	searchFailed = Guard{"the search of the volume has failed, and more tries are left",
 		func(o *observation.Observation) bool {
 			return Search(o.Job) != nil && o.Checkpoints.SearchFailed && !resumePointKnown(o)
 		}}
@@ -134,14 +134,14 @@ var (
 			return drainCause(o.Job) == v1alpha1.CauseFailure &&
 				(o.Job.Status.Drain.Permanent || o.Job.Status.Restarts >= spec.BackoffLimit(o.Job))
 		}}
-	backoffFirst = Guard{"and the cause asks for a backoff",
+	backoffFirst = Guard{"and the cause requires a backoff",
 		func(o *observation.Observation) bool { return backoff(o) > 0 }}
-	otherwise = Guard{"and the gang may return at once",
+	otherwise = Guard{"and the gang can be queued at once",
 		func(*observation.Observation) bool { return true }}
 )
 
-// drained narrows a guard to the moment when no pod runs any more, and what they saved is known or will not
-// be: only then are the cause and the resume point settled.
+// drained adds to a guard that no pod runs any more, and that the resume point is known or the search for it
+// is over. Only then are the cause and the resume point settled.
 func drained(g Guard) Guard {
 	return Guard{"every pod has ended, " + g.Name, func(o *observation.Observation) bool {
 		return len(o.Live) == 0 && resumePointKnown(o) && g.Holds(o)
@@ -152,18 +152,18 @@ func causeIs(c v1alpha1.DrainCause) Guard {
 	return Guard{"cause " + string(c), func(o *observation.Observation) bool { return drainCause(o.Job) == c }}
 }
 
-// Over reports whether the way the job ends is settled, so that no rank will be started again.
+// Over reports whether the job has ended or will end without another attempt.
 func Over(o *observation.Observation) bool {
 	phase := o.Job.Status.Phase
 	return phase.Finished() || phase == v1alpha1.PhaseDraining && permanent.Holds(o)
 }
 
-// canStart reports whether another attempt can be handed to a scheduler.
+// canStart reports whether another attempt can be submitted to a scheduler.
 func canStart(o *observation.Observation) bool { return o.Backend != nil && !o.SpecInvalid() }
 
-// activeDeadline is when activeDeadlineSeconds end a gang that runs, if they do. Only the time in phase
-// Running counts, of all attempts. (batch/Job, job_controller.go of Kubernetes 1.37, and Kubeflow 1.9 stop
-// their clocks during a suspension too, and begin again at zero after it.)
+// activeDeadline returns when activeDeadlineSeconds end a running gang; false if they do not. Only the time
+// in phase Running counts, summed over all attempts. (batch/Job, job_controller.go of Kubernetes 1.37, and
+// Kubeflow 1.9 reset their clocks to zero after a suspension.)
 func activeDeadline(o *observation.Observation) (time.Time, bool) {
 	s := o.Job.Spec.RunPolicy.ActiveDeadlineSeconds
 	if s == nil || o.Job.Status.Phase != v1alpha1.PhaseRunning || o.PhaseSince().IsZero() {
@@ -176,7 +176,7 @@ func activeDeadline(o *observation.Observation) (time.Time, bool) {
 	return o.PhaseSince().Add(time.Duration(left) * time.Second), true
 }
 
-// scheduleDeadline is when scheduleTimeoutSeconds end the wait in the queue, if they do.
+// scheduleDeadline returns when scheduleTimeoutSeconds end the wait in the queue; false if they do not.
 func scheduleDeadline(o *observation.Observation) (time.Time, bool) {
 	s := o.Job.Spec.RunPolicy.SchedulingPolicy.ScheduleTimeoutSeconds
 	if s == nil || *s == 0 {

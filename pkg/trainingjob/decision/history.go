@@ -9,9 +9,8 @@ import (
 // maxTransitions bounds status.transitions.
 const maxTransitions = 20
 
-// record adds a transition to a job's history. Of a history that is full the oldest one goes, but not the
-// last run, its end, or the last suspension: the accounting of interruptions begins there, however often the
-// gang has given its place up since.
+// record adds a transition to a job's history. If the history is full, it removes the oldest transition,
+// except for the last run, its end, and the last suspension: the accounting of interruptions begins there.
 func record(history []v1alpha1.Transition, t v1alpha1.Transition) []v1alpha1.Transition {
 	history = append(history, t)
 	for len(history) > maxTransitions {
@@ -25,7 +24,7 @@ func record(history []v1alpha1.Transition, t v1alpha1.Transition) []v1alpha1.Tra
 	return history
 }
 
-// lastEntry is the index of the last entry into a phase; -1 when there is none.
+// lastEntry returns the index of the last entry into a phase; -1 if there is none.
 func lastEntry(history []v1alpha1.Transition, phase v1alpha1.Phase) int {
 	for i := len(history) - 1; i >= 0; i-- {
 		if history[i].Phase == phase {

@@ -8,15 +8,14 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// What the operator has gangs do that make room for one of a higher priority, and with that one, whose ranks
-// wait under a class for which the scheduler preempts nobody. Who they are is planned elsewhere
-// (pkg/contention), from all jobs.
+// The operator's own preemption. pkg/contention plans it from all jobs. Victims drain; the ranks of the
+// preemptor wait under a priority class with which the scheduler preempts no pod.
 
-var givesWay = Guard{"it is to make room for a gang of a higher priority, by a plan that is written down",
+var givesWay = Guard{"a persisted preemption plan names the gang as a victim",
 	func(o *observation.Observation) bool { return o.GiveWay != nil && len(o.Live) > 0 }}
 
-// handsOver: whatever has been said of a plan, a gang of which a rank has a node is being placed.
-var handsOver = Guard{"others have not made room for it, and the scheduler is to preempt for it",
+// handsOver never holds once a rank of the gang has a node: the scheduler is placing the gang.
+var handsOver = Guard{"preemption for the gang falls back to the scheduler",
 	func(o *observation.Observation) bool {
 		s := o.Job.Status.Scheduling
 		if s == nil || s.WaitingClass == "" || o.Placed() > 0 || o.SpecInvalid() || o.Backend == nil {
@@ -26,12 +25,12 @@ var handsOver = Guard{"others have not made room for it, and the scheduler is to
 	}}
 
 func drainToMakeRoom(o *observation.Observation, p *Plan) Outcome {
-	order, whom := o.GiveWay, "a job of another namespace"
+	order, preemptor := o.GiveWay, "a job of another namespace"
 	if order.Name != "" {
-		whom = "job " + order.Name
+		preemptor = "job " + order.Name
 	}
 	outcome := drain(o, p, v1alpha1.CauseBrokered, v1alpha1.ReasonMakesRoom,
-		"makes room for %s, which has a higher priority", whom)
+		"makes room for %s, which has a higher priority", preemptor)
 	d := p.Status.Drain
 	d.MakesRoom = &v1alpha1.MakesRoomStatus{
 		Name: order.Name, UID: order.UID, Mode: order.Mode, LossGPUSeconds: order.LossGPUSeconds,
@@ -44,13 +43,13 @@ func drainToMakeRoom(o *observation.Observation, p *Plan) Outcome {
 	return outcome
 }
 
-// drainToHandOver: the ranks, which hold nothing, are made again under the job's own class. That begins
-// another attempt, as every other change of the class does: neither a pod's class nor a group's can be
-// changed.
+// drainToHandOver drains ranks that hold no node, so that they are created again under the job's own class.
+// This needs another attempt: the class of a pod or a group cannot be changed.
 func drainToHandOver(o *observation.Observation, p *Plan) Outcome {
-	message := "others could not make room in time: the ranks are made again, so that the scheduler preempts"
+	message := "the victims did not free capacity in time: the ranks are created again, so that the scheduler " +
+		"preempts"
 	if !o.Brokers {
-		message = "the operator has nobody make room any more: the ranks are made again, so that the scheduler " +
+		message = "the operator no longer plans preemptions: the ranks are created again, so that the scheduler " +
 			"preempts"
 	}
 	outcome := drain(o, p, v1alpha1.CauseHandOver, v1alpha1.ReasonHandedOver, "%s", message)
@@ -58,40 +57,41 @@ func drainToHandOver(o *observation.Observation, p *Plan) Outcome {
 	return outcome
 }
 
-// waitingClass of an attempt that begins. The attempt after a hand-over waits under the job's own class.
+// waitingClass returns the waiting class of an attempt that begins; "" for the job's own class, which the
+// attempt after a hand-over has.
 func waitingClass(o *observation.Observation, p *Plan) string {
 	if !scheduler.Of(o.Backend).WaitingClasses || drainCause(o.Job) == v1alpha1.CauseHandOver {
 		return ""
 	}
-	tellUnusable(o, p)
+	warnUnusable(o, p)
 	return o.WaitingClass
 }
 
-// preemptionGate of an attempt that begins: closed where the job's class names a waiting class. Its ranks
-// keep their own, since they exist once it has quota.
+// preemptionGate reports whether an attempt that begins has a closed preemption gate: its job's class names a
+// waiting class. The ranks keep the job's class, since they are created only when the gang has quota.
 func preemptionGate(o *observation.Observation, p *Plan) bool {
 	quotas := scheduler.Of(o.Backend).QuotaSystem
 	if quotas == nil || !o.Brokers || !o.Gang.Known() || !quotas.TakesPreemptionGate(*o.Gang.Gang) {
 		return false
 	}
-	tellUnusable(o, p)
+	warnUnusable(o, p)
 	return o.WaitingClass != ""
 }
 
-func tellUnusable(o *observation.Observation, p *Plan) {
+func warnUnusable(o *observation.Observation, p *Plan) {
 	if o.WaitingClassProblem != "" {
 		p.Events = append(p.Events, Event{
 			Warning: true, Reason: v1alpha1.ReasonWaitingClassUnusable, Action: "Queue",
-			Message: o.WaitingClassProblem + ": nobody is asked to make room for the gang",
+			Message: o.WaitingClassProblem + ": the operator plans no preemption for the gang",
 		})
 	}
 }
 
-// Held is the verdict on a gang that must not begin, whatever its scheduler says: others make room for one of
-// a higher priority.
+// Held reports whether a gang must not start, whatever its scheduler decides: the capacity is reserved for a
+// gang of higher priority.
 func Held(o *observation.Observation) bool {
 	return o.RoomReserved && o.Job.Status.Phase == v1alpha1.PhaseQueued && len(o.Live) == 0
 }
 
-// heldRecheck is how often a gang that is held is looked at again, should nobody say that the plan is over.
+// heldRecheck is how often the operator checks a held gang again, in case it misses the end of the plan.
 const heldRecheck = 10 * time.Second

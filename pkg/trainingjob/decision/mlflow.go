@@ -6,9 +6,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// mlflowOf is what the ranks of an attempt that begins now are told of MLflow. The status has it, so that
-// all of them are told the same, and neither another configuration nor an annotation changes an attempt that
-// runs.
+// mlflowOf returns the MLflow settings of the ranks of a new attempt. They are kept in the status, so that
+// all ranks get the same, and no change of the configuration or of an annotation affects a running attempt.
 func mlflowOf(o *observation.Observation) *v1alpha1.MLflowStatus {
 	if o.MLflowTrackingURI == "" {
 		return nil
@@ -21,9 +20,9 @@ func mlflowOf(o *observation.Observation) *v1alpha1.MLflowStatus {
 	}
 }
 
-// Follow adopts in the status what may change while an attempt goes on: the MLflow run of a gang that was
-// queued before its run was known, and the hash of an unchanged spec, which differs between two versions of
-// the operator. It reports whether it did the first.
+// Follow copies into the status what can change during an attempt: the MLflow run of a gang that was queued
+// before its run was known, and the hash of an unchanged spec, which differs between versions of the
+// operator. It reports whether it copied a run.
 func Follow(o *observation.Observation, p *Plan) bool {
 	st := &p.Status
 	if !o.SpecChanged() && !st.Phase.Finished() && st.Attempt > 0 {
@@ -37,9 +36,9 @@ func Follow(o *observation.Observation, p *Plan) bool {
 	return true
 }
 
-// LateRun is the run of a gang that was queued before its run was known, as that of most first attempts: it
-// is made when the server learns of the job. "" where there is none, or where a rank of the attempt exists:
-// the others must be told the same. No rank is created while there is one, so that the status has it first.
+// LateRun returns the MLflow run of a gang that was queued before its run was known. This is common for first
+// attempts: the server creates the run when it sees the job. "" if there is none, or if a pod exists, because
+// all ranks must get the same run. No rank is created until the status has the run.
 func LateRun(o *observation.Observation) string {
 	st := &o.Job.Status
 	if st.Phase != v1alpha1.PhaseQueued || st.MLflow == nil || st.MLflow.RunID != "" || len(o.Pods) > 0 {

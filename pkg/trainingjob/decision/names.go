@@ -7,13 +7,13 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 )
 
-// namesDelay is how long the pods must have been quiet until fewer than all ranks are named: whoever misses
-// one of many mostly misses it for a moment, and each write goes to every node that resolves names.
+// namesDelay is how long no pod must have changed before fewer than all ranks get names. A missing rank is
+// mostly missing for a moment only, and each write goes to every node that resolves names.
 const namesDelay = 2 * time.Second
 
-// nameRanks plans which ranks have addresses under their host names. They are named once, when all have an
-// address; those that can start without the others, when no further one comes. Names of a former attempt go
-// before any rank of this one is made: they lead to addresses that may be another pod's by now.
+// nameRanks plans which ranks have addresses under their host names. It names all ranks at once, when all
+// have an address, or those that can start without the others, when no more come. Names of a former attempt
+// are removed before any rank of this one is created: their addresses may belong to other pods by then.
 func nameRanks(o *observation.Observation, p *Plan) {
 	attempt := o.Job.Status.Attempt
 	if o.NamedAttempt != 0 && o.NamedAttempt != attempt {
@@ -33,8 +33,8 @@ func nameRanks(o *observation.Observation, p *Plan) {
 	p.Names, p.Named = Apply, ranks
 }
 
-// addressed are the ranks that have an address. One that has succeeded keeps its own: nobody needs to know
-// that it went, and ranks end one after the other.
+// addressed returns the ranks that have an address. A rank that succeeded keeps it, which saves a write for
+// each rank that ends.
 func addressed(o *observation.Observation) []render.NamedRank {
 	var ranks []render.NamedRank
 	for i := range o.Ranks {

@@ -13,23 +13,21 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// Plan is what is to be done. If Status holds a transition (a change of phase or attempt), the shell writes
-// the status and does nothing else; otherwise it does everything in this order: group, Service, deletes,
-// creates, status. Names are part of the Service.
+// Plan is what pkg/controller must do. With a transition it only writes the status. Otherwise it carries out
+// everything in this order: group, Service, deletes, creates, status. Names are part of the Service.
 type Plan struct {
-	// Status is the whole status; the shell writes it when it differs from the job's. Changes that can wait
-	// for a transition (counts, blockers) are held back, and Wake says until when.
+	// Status is the complete status, written if it differs from the job's. Changes that can wait for a
+	// transition (counts, blockers) are held back until Wake.
 	Status v1alpha1.TrainingJobStatus
-	// Transition: Status changes phase, attempt or drain. It is written alone; effects follow in the next
-	// reconcile.
+	// Transition: Status changes phase, attempt or drain. The effects follow in the next reconcile.
 	Transition bool
 	// Group says whether the gang's objects must exist.
 	Group GroupAction
-	// GangStatus is what a scheduler.QuotaSystem receives of the gang, once the group is as planned.
+	// GangStatus is reported to a scheduler.QuotaSystem, once the group is as planned.
 	GangStatus scheduler.GangStatus
 	// Service says whether the headless Service must exist.
 	Service GroupAction
-	// Names says whether the ranks have addresses under the Service: exactly those Named, or nobody.
+	// Names says whether the Service has addresses: exactly those of the ranks in Named, or none.
 	Names GroupAction
 	Named []render.NamedRank
 	// Delete these pods, by name and UID.
@@ -38,40 +36,40 @@ type Plan struct {
 	Create []spec.RankRef
 	// Resolve: the pod that searches the volume must be created (see render.Resolver).
 	Resolve bool
-	// WakeScheduler: the scheduler must be woken, and this is recorded on what it watches (see scheduler.Waker).
+	// WakeScheduler is recorded on an object that the scheduler watches, to wake it (see scheduler.Waker).
 	WakeScheduler *observation.Woken
-	// OtherReason is to be remembered until the next decision: it may replace the reason that was told, if it
-	// lasts. Nil: there is none.
+	// OtherReason is kept until the next decision: if it lasts, it replaces the reported reason. Nil: there
+	// is none.
 	OtherReason *observation.OtherReason
 	// DeleteJob: the job's time to live is over.
 	DeleteJob bool
-	// Wake is when time alone changes the answer; zero: never.
+	// Wake is when time alone changes the plan; zero: never.
 	Wake time.Time
 	// Events to record once Status is persisted.
 	Events []Event
-	// Notes say in prose why the plan is what it is, for the log and the golden stories.
+	// Notes explain the plan, for the log and the golden stories.
 	Notes []string
 }
 
-// GroupAction is what to do with objects beside the pods.
+// GroupAction is what to do with objects other than pods.
 type GroupAction string
 
 const (
 	// Keep: leave them as they are.
 	Keep GroupAction = "Keep"
-	// Apply: they must exist as computed for the current attempt, and no others of the job's.
+	// Apply: exactly those computed for the current attempt must exist.
 	Apply GroupAction = "Apply"
 	// Remove: none may exist.
 	Remove GroupAction = "Remove"
-	// Finish: none may exist, except for what a scheduler keeps of a finished gang.
+	// Finish: none may exist, except for those that a scheduler keeps of a finished gang.
 	Finish GroupAction = "Finish"
 )
 
-// PodDeletion names one pod to delete, by UID so that a successor of the same name is safe.
+// PodDeletion is one pod to delete, by UID so that a later pod of the same name is safe.
 type PodDeletion struct {
 	Pod *corev1.Pod
 	Why string
-	// Force: without a grace period, although its node does not say that it has ended.
+	// Force: without a grace period, although its node does not report that it has ended.
 	Force bool
 }
 
@@ -83,18 +81,18 @@ type Event struct {
 	// Action in the sense of events.k8s.io: what the operator did.
 	Action  string
 	Message string
-	// Once, where it is set, identifies the event: it is not recorded again in the same attempt.
+	// Once, unless empty, identifies the event, which is recorded once per attempt.
 	Once string
 }
 
-// NewPlan is a plan that changes nothing but the observed generation.
+// NewPlan returns a plan that changes only the observed generation.
 func NewPlan(o *observation.Observation) *Plan {
 	p := &Plan{Status: *o.Job.Status.DeepCopy(), Group: Keep, Service: Keep, Names: Keep}
 	p.Status.ObservedGeneration = o.Job.Generation
 	return p
 }
 
-// WakeAt asks for a reconcile at t, or at an earlier time that is planned already.
+// WakeAt plans a reconcile at t, or earlier if one is planned already.
 func (p *Plan) WakeAt(t time.Time) {
 	if p.Wake.IsZero() || t.Before(p.Wake) {
 		p.Wake = t
@@ -116,7 +114,7 @@ func (p *Plan) Warning(reason, action, message string) {
 	p.Events = append(p.Events, Event{Warning: true, Reason: reason, Action: action, Message: message})
 }
 
-// Checkpoint is the status's checkpoint, made when missing.
+// Checkpoint returns the status's checkpoint, which it creates if missing.
 func (p *Plan) Checkpoint() *v1alpha1.CheckpointStatus {
 	if p.Status.Checkpoint == nil {
 		p.Status.Checkpoint = &v1alpha1.CheckpointStatus{}

@@ -8,17 +8,16 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// A scheduler that preempts whole gangs has preemptorTime, and preemptorTimePerRank for each rank, to end all
-// ranks of one. kube-scheduler makes two requests for each, and by default no more than 50 in a second,
-// among which are those for gangs that find no place. If it has stopped in between, nobody waits for what the
-// ranks hold.
+// A scheduler that preempts gangs as a unit has preemptorTime, plus preemptorTimePerRank for each rank, to
+// stop all ranks of one. kube-scheduler sends two requests for each rank, and by default at most 50 a second,
+// which it shares with gangs that do not fit. After that time the operator deletes the remaining ranks.
 const (
 	preemptorTime        = 10 * time.Second
 	preemptorTimePerRank = 200 * time.Millisecond
 )
 
-// awaitsPreemptor reports whether the scheduler that preempted the gang has not yet ended every rank that
-// holds a node, and until when it is left to do so (see scheduler.Traits).
+// awaitsPreemptor reports whether the scheduler that preempted the gang has not yet deleted every rank that
+// holds a node, and until when the operator waits for it (see scheduler.Traits).
 func awaitsPreemptor(o *observation.Observation) (time.Time, bool) {
 	until := o.PhaseSince().Add(preemptorTime + time.Duration(o.Total())*preemptorTimePerRank)
 	if drainCause(o.Job) != v1alpha1.CauseDisruption || drainReason(o.Job) != v1alpha1.ReasonPreempted ||

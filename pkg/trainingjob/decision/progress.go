@@ -10,11 +10,11 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
 
-// runThatCounts is how long a gang whose trainer reports no step must have run for that to be progress. After
-// as long a run the kubelet forgets the crashes of a container.
-const runThatCounts = 10 * time.Minute
+// progressRun is how long a gang whose trainer reports no step must run for the run to count as progress.
+// After a run of this length the kubelet resets the crash backoff of a container.
+const progressRun = 10 * time.Minute
 
-// countDisruption is part of the write that settles a drained attempt.
+// countDisruption updates status.disruptions when a drained attempt is settled.
 func countDisruption(o *observation.Observation, p *Plan) {
 	d, in := o.Job.Status.Drain, v1alpha1.DisruptionStatus{}
 	switch {
@@ -36,8 +36,8 @@ func countDisruption(o *observation.Observation, p *Plan) {
 	excludeNodes(o, p)
 }
 
-// disruptionsInARow counts the attempts that ended with a disruption since the training last progressed, the
-// one that is drained included.
+// disruptionsInARow counts the attempts that ended with a disruption since the training last progressed,
+// including the one that drains.
 func disruptionsInARow(o *observation.Observation) int32 {
 	if d := o.Job.Status.Disruptions; d != nil && !progressed(o) {
 		return d.InARow + 1
@@ -45,7 +45,7 @@ func disruptionsInARow(o *observation.Observation) int32 {
 	return 1
 }
 
-// progressed reports whether the attempt that is drained got the training further.
+// progressed reports whether the attempt that drains advanced the training.
 func progressed(o *observation.Observation) bool {
 	if cs := o.Job.Status.Checkpoint; cs != nil {
 		from := int64(-1) // the beginning
@@ -61,10 +61,10 @@ func progressed(o *observation.Observation) bool {
 	if step, known := reachedStep(o); known {
 		return step > bestStep(o.Job)
 	}
-	return lastRun(o.Job) >= runThatCounts
+	return lastRun(o.Job) >= progressRun
 }
 
-// reachedStep of the attempt, by its reports and its termination message.
+// reachedStep returns the highest step of the attempt, from its reports and its termination message.
 func reachedStep(o *observation.Observation) (step int64, known bool) {
 	st := &o.Job.Status
 	if pr := st.Progress; pr != nil && pr.Attempt == st.Attempt {
@@ -76,7 +76,7 @@ func reachedStep(o *observation.Observation) (step int64, known bool) {
 	return step, known
 }
 
-// bestStep is the highest step known before the attempt.
+// bestStep returns the highest step known before the attempt.
 func bestStep(job *v1alpha1.TrainingJob) int64 {
 	var best int64
 	if d := job.Status.Disruptions; d != nil {
@@ -98,7 +98,7 @@ func highestStep(p *Plan) int64 {
 	return cs.Branch.Step
 }
 
-// lastRun is how long the gang that is drained ran, by the job's history; 0 where it did not.
+// lastRun returns how long the gang that drains ran, from the job's history; 0 if it did not run.
 func lastRun(job *v1alpha1.TrainingJob) time.Duration {
 	ts := job.Status.Transitions
 	n := len(ts)

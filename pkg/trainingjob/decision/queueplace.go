@@ -7,14 +7,14 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
 
-// keepPlace decides whether the group stays during a backoff, and with it the gang's place in the queue and
-// what its scheduler has reserved for it: otherwise another gang takes its GPUs for the sake of a few
-// seconds. A place that the gang could not use for long is given up. It returns the end of a sentence.
+// keepPlace decides whether the group stays during a backoff. The gang then keeps its place in the queue and
+// its reserved GPUs, which another gang would otherwise take within seconds. The group is removed for a long
+// backoff. keepPlace returns the end of the transition's message.
 func keepPlace(o *observation.Observation, p *Plan, delay time.Duration) string {
 	s, attempt := p.Status.Scheduling, o.Job.Status.Attempt
 	if s == nil || o.Backend != nil &&
 		o.Gang.GroupName(o.Backend, attempt) != o.Gang.GroupName(o.Backend, attempt+1) {
-		return "" // every attempt has a group of its own: the last one's pods were its place
+		return "" // each attempt has its own group, so there is no place to keep
 	}
 	cause := drainCause(o.Job)
 	timeout := cause == v1alpha1.CauseScheduleTimeout || cause == v1alpha1.CauseStartTimeout
@@ -25,15 +25,15 @@ func keepPlace(o *observation.Observation, p *Plan, delay time.Duration) string 
 	return ", and the gang's place is given up"
 }
 
-// keepsPlace reports whether a gang in backoff keeps its group. It does not while its spec is invalid, for
-// then nobody knows when its next attempt will be.
+// keepsPlace reports whether a gang in backoff keeps its group. It does not while its spec is invalid,
+// because the time of the next attempt is unknown.
 func keepsPlace(o *observation.Observation) bool {
 	s := o.Job.Status.Scheduling
 	return s != nil && s.KeepsPlace && !o.SpecInvalid()
 }
 
-// holdInvalid leaves a gang that has its nodes as it is while its spec is invalid. One that waits for them
-// gives its place to others, since nobody knows how long that lasts.
+// holdInvalid handles a gang whose spec is invalid. A gang with nodes stays as it is; one that waits for
+// nodes releases its place, because the correction can take any time.
 func holdInvalid(o *observation.Observation, p *Plan) {
 	if o.Placed() == 0 {
 		p.Group = Remove

@@ -13,9 +13,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// pin settles, once no rank of the attempt is left, what the next one resumes from: the same for every rank,
-// and never behind what this one resumed from, unless that is lost or passed over, or the user asks for an
-// older one. It returns the resume point; nil: the beginning.
+// pin settles the resume point of the next attempt, the same for every rank, once no rank of this attempt is
+// left. It never goes back, unless the last resume point is lost or passed over, or the user requests an
+// older one. It returns the resume point; nil for the beginning.
 func pin(o *observation.Observation, p *Plan) *v1alpha1.CheckpointPoint {
 	if spec.Checkpoints(o.Job) == nil {
 		return nil
@@ -34,14 +34,14 @@ func pin(o *observation.Observation, p *Plan) *v1alpha1.CheckpointPoint {
 	switch {
 	case lost:
 		setUnknown(o, p, v1alpha1.ReasonCheckpointLost, fmt.Sprintf(
-			"the checkpoint of step %d that attempt %d resumed from is gone or torn: training %s",
+			"the checkpoint of step %d that attempt %d resumed from is deleted or damaged: training %s",
 			before.Step, attempt, resumption(p)))
 	case !searched && unresolved(o.Job) && !hasRun(o):
-		// It is as unknown as before.
+		// The condition stays as it is.
 	case !searched && hasRun(o) && !terminationSuffices(o):
 		setUnknown(o, p, v1alpha1.ReasonUnresolved, fmt.Sprintf(
-			"the last word of attempt %d (or of one before it) was not heard, "+
-				"and nobody could look for what it saved: by what was reported, training %s",
+			"the termination message of attempt %d (or of one before it) is missing, "+
+				"and the operator could not search for what it saved: by earlier reports, training %s",
 			attempt, resumption(p)))
 	case cs.ResumeFrom == nil && hasRun(o):
 		setUnknown(o, p, v1alpha1.ReasonNoCheckpoint, fmt.Sprintf(
@@ -79,8 +79,8 @@ func chooseLatest(o *observation.Observation, p *Plan) (latest *v1alpha1.Checkpo
 	return latest, wentBack
 }
 
-// searchResult returns what the search found. It returns nil if the reason for the search is gone: the user
-// has withdrawn the request, or a disruption proves to be why the attempt failed.
+// searchResult returns what the search found. It returns nil if the reason for the search no longer holds:
+// the user has withdrawn the request, or a disruption caused the failure of the attempt.
 func searchResult(o *observation.Observation) *checkpoint.Termination {
 	s := Search(o.Job)
 	withdrawn := s != nil && s.Only != "" && s.Only != spec.OpenRequest(o.Job)
@@ -91,7 +91,7 @@ func searchResult(o *observation.Observation) *checkpoint.Termination {
 	return o.Checkpoints.Resolved
 }
 
-// foundPoint is what a search found, with the time of the commit where it is the checkpoint that is known
+// foundPoint returns the checkpoint that a search found. It has the time of its commit if it was known
 // already.
 func foundPoint(known *v1alpha1.CheckpointPoint, result *checkpoint.Termination) *v1alpha1.CheckpointPoint {
 	found := result.Checkpoint
@@ -104,13 +104,13 @@ func foundPoint(known *v1alpha1.CheckpointPoint, result *checkpoint.Termination)
 	return observation.PointOf(found, time.Time{})
 }
 
-// setUnknown says that the resume point may not be the newest complete checkpoint.
+// setUnknown reports that the resume point may not be the newest complete checkpoint.
 func setUnknown(o *observation.Observation, p *Plan, reason, message string) {
 	p.SetCondition(o, v1alpha1.ConditionCheckpointUnknown, true, reason, message)
 	p.Warning(v1alpha1.ConditionCheckpointUnknown, "Resume", message)
 }
 
-// resumption says what the next attempt does.
+// resumption returns what the next attempt does, as the end of a sentence.
 func resumption(p *Plan) string {
 	if cs := p.Status.Checkpoint; cs != nil && cs.ResumeFrom != nil {
 		return fmt.Sprintf("resumes from step %d", cs.ResumeFrom.Step)
@@ -118,7 +118,7 @@ func resumption(p *Plan) string {
 	return "starts from the beginning"
 }
 
-// andResumes ends the message of a new attempt; "" for jobs without checkpoints.
+// andResumes returns the end of the message of a new attempt; "" for jobs without checkpoints.
 func andResumes(job *v1alpha1.TrainingJob, p *Plan) string {
 	if spec.Checkpoints(job) == nil {
 		return ""
@@ -126,7 +126,7 @@ func andResumes(job *v1alpha1.TrainingJob, p *Plan) string {
 	return "; it " + resumption(p)
 }
 
-// dropForeignResumePoint drops a resume point that lies where spec.checkpoint no longer points: no rank could
+// dropForeignResumePoint drops a resume point outside of the place that spec.checkpoint names: no rank could
 // read it.
 func dropForeignResumePoint(o *observation.Observation, p *Plan) {
 	cs := p.Status.Checkpoint
@@ -136,7 +136,7 @@ func dropForeignResumePoint(o *observation.Observation, p *Plan) {
 	if from := cs.ResumeFrom; from != nil && !spec.OwnsCheckpoint(o.Job, from.URI) {
 		cs.ResumeFrom = nil
 		setUnknown(o, p, v1alpha1.ReasonPlaceChanged, fmt.Sprintf(
-			"spec.checkpoint has changed, and %s does not lie there: training %s", from.URI, resumption(p)))
+			"spec.checkpoint has changed, and %s is not in the new place: training %s", from.URI, resumption(p)))
 	}
 }
 
@@ -152,8 +152,8 @@ func terminationRead(o *observation.Observation) bool {
 	return o.Checkpoints.Known || d != nil && d.CheckpointKnown
 }
 
-// terminationSuffices reports whether rank 0 said what its attempt has saved, what earlier attempts saved is
-// known too, and nothing speaks against the checkpoint that it resumed from.
+// terminationSuffices reports whether no search is needed: rank 0 reported what its attempt saved, the
+// checkpoints of earlier attempts are known, and the resume point is not suspect.
 func terminationSuffices(o *observation.Observation) bool {
 	return terminationRead(o) && !unresolved(o.Job) && !suspect(o)
 }

@@ -17,18 +17,17 @@ import (
 // (pkg/agent).
 const Heartbeat = 10 * time.Second
 
-// requestSave asks for a checkpoint before the ranks are ended, where the end can wait: it costs the time of
-// a save and keeps the work since the last one. Only a rank 0 that is known to report is asked; any other
-// gets SIGTERM and its grace period.
+// requestSave requests a checkpoint before the operator stops the ranks. It needs a rank 0 that reports;
+// other trainers only get SIGTERM and their grace period.
 func requestSave(o *observation.Observation, d *v1alpha1.DrainStatus) {
 	requestSaveUntil(o, d, time.Time{})
 }
 
-// requestSaveUntil is requestSave where somebody waits for the ranks' end, for no longer than until a time;
-// zero: for as long as a save may take.
+// requestSaveUntil is requestSave with a limit for the wait; zero: as long as a save can take. Preemptors set
+// the limit.
 func requestSaveUntil(o *observation.Observation, d *v1alpha1.DrainStatus, latest time.Time) {
 	c, st := spec.Checkpoints(o.Job), &o.Job.Status
-	if !CanBeAsked(o) {
+	if !CanRequestSave(o) {
 		return
 	}
 	wait := Heartbeat + time.Duration(spec.OrDefault(c.GraceSeconds, spec.DefaultGraceSeconds))*time.Second
@@ -40,16 +39,16 @@ func requestSaveUntil(o *observation.Observation, d *v1alpha1.DrainStatus, lates
 	d.Message += fmt.Sprintf("; a checkpoint is asked for first (at most %s)", wait)
 }
 
-// CanBeAsked reports whether rank 0 is known to report, and the gang can save.
-func CanBeAsked(o *observation.Observation) bool {
+// CanRequestSave reports whether rank 0 reports to the operator, and the gang can save.
+func CanRequestSave(o *observation.Observation) bool {
 	st := &o.Job.Status
 	return spec.Checkpoints(o.Job) != nil && o.Agent.ReportURL != "" && st.Phase == v1alpha1.PhaseRunning &&
 		canSave(o) &&
 		(o.Checkpoints.Report != nil || st.Progress != nil && st.Progress.Attempt == st.Attempt)
 }
 
-// Ahead returns the request to save and to train on that the current attempt has not answered; nil: there is
-// none. The checkpoint answers it, whatever the trainer says.
+// Ahead returns the open request of the current attempt to save and train on; nil if there is none. Only a
+// later checkpoint closes it.
 func Ahead(st *v1alpha1.TrainingJobStatus) *v1alpha1.SaveAheadStatus {
 	cs := st.Checkpoint
 	if st.Phase != v1alpha1.PhaseRunning || cs == nil || cs.Ahead == nil || cs.Ahead.Attempt != st.Attempt ||
@@ -59,11 +58,11 @@ func Ahead(st *v1alpha1.TrainingJobStatus) *v1alpha1.SaveAheadStatus {
 	return cs.Ahead
 }
 
-// SaveAhead records that the trainer is asked to save and to train on; the answer to its next report is read
-// from there. It reports whether it did.
+// SaveAhead records the request to save and train on, which is sent with the answer to the trainer's next
+// report. It reports whether it recorded one.
 func SaveAhead(o *observation.Observation, p *Plan) bool {
 	st := &p.Status
-	if o.SaveAhead == nil || !CanBeAsked(o) || Ahead(st) != nil {
+	if o.SaveAhead == nil || !CanRequestSave(o) || Ahead(st) != nil {
 		return false
 	}
 	cs := p.Checkpoint()
@@ -74,24 +73,24 @@ func SaveAhead(o *observation.Observation, p *Plan) bool {
 	if cs.Latest != nil {
 		cs.Ahead.AfterStep = cs.Latest.Step
 	}
-	p.Note("asked to save ahead of a preemption: %s", cs.Ahead.CommandID)
+	p.Note("request a checkpoint ahead of a preemption: %s", cs.Ahead.CommandID)
 	return true
 }
 
-// saving reports whether the ranks are left running until the trainer has saved, and until when.
+// saving reports whether the operator waits for the trainer to save, and until when at the latest.
 func saving(o *observation.Observation) (time.Time, bool) {
 	d := o.Job.Status.Drain
 	if d == nil || d.Deadline == nil || !o.Now.Before(d.Deadline.Time) || !canSave(o) {
 		return time.Time{}, false
 	}
 	if r := o.Checkpoints.Report; r != nil && r.CommandID == d.CommandID {
-		return time.Time{}, false // it has carried the command out
+		return time.Time{}, false // the command is done
 	}
 	return d.Deadline.Time, true
 }
 
-// canSave reports whether rank 0 runs and no other rank has failed, is being ended, or has gone. The others
-// would hang in their next collective operation.
+// canSave reports whether rank 0 runs and no other rank has failed, terminates, or is missing. Without it the
+// ranks would hang in their next collective operation.
 func canSave(o *observation.Observation) bool {
 	rank := o.Reporter()
 	return rank != nil && rank.State == observation.RankRunning &&
@@ -103,14 +102,14 @@ func departed(r observation.Rank) bool {
 	return r.State == observation.RankMissing && r.Departed != nil
 }
 
-// tooFew reports whether fewer ranks are left than must run together, whatever has become of the others: an
-// operator that was away does not know.
+// tooFew reports whether fewer ranks run than minAvailable. An operator that was down does not know what
+// happened to the others.
 func tooFew(o *observation.Observation) bool {
 	return o.Job.Status.Revision == spec.Revision(o.Job) && !o.EnoughUp()
 }
 
-// Answer is the answer to a report of the job's current attempt. It depends on nothing but what is persisted,
-// so that every replica of the operator gives the same.
+// Answer returns the answer to a report of the job's current attempt. It depends only on persisted state, so
+// that every replica of the operator returns the same.
 func Answer(job *v1alpha1.TrainingJob) checkpoint.Answer {
 	a := checkpoint.Answer{
 		Command: checkpoint.CommandNone, Attempt: job.Status.Attempt,
@@ -133,9 +132,9 @@ func Answer(job *v1alpha1.TrainingJob) checkpoint.Answer {
 	return a
 }
 
-// Acknowledged reports whether the status holds the commit that a report tells of, or never will: because it
-// has a later one, because the attempt is settled, or because the job takes no checkpoints. The result of a
-// search reaches the operator as the termination message of its pod, so nothing of its report has to be kept.
+// Acknowledged reports whether the status has the reported commit or does not need it: it has a later one,
+// the attempt is settled, or the job takes no checkpoints. The operator reads the result of a search from the
+// termination message of its pod, so it keeps nothing of such a report.
 func Acknowledged(job *v1alpha1.TrainingJob, r *checkpoint.Report) bool {
 	save, st := r.Checkpoint, &job.Status
 	if save == nil || save.State != checkpoint.SaveCommitted || r.Phase == checkpoint.PhaseResolved ||

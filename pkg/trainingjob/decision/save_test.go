@@ -11,7 +11,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 )
 
-// TestAnswer: an agent is told what the status holds, and only while the gang drains.
+// TestAnswer: the answer has the command of the status, and only while the gang drains.
 func TestAnswer(t *testing.T) {
 	deadline := metav1.NewTime(time.Date(2026, 11, 21, 9, 0, 40, 0, time.UTC))
 	drain := &v1alpha1.DrainStatus{CommandID: "drain-3", Deadline: &deadline}

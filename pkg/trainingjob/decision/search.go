@@ -12,18 +12,18 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// A search of the volume takes at most searchTries tries and searchTime in all. After that the last
-// checkpoint that was reported is taken.
+// A search of the volume takes at most searchTries tries and searchTime in total. After that the operator
+// uses the last reported checkpoint.
 //
-// A volume that only one node may have attached (ReadWriteOnce) is taken from a dead one 6 minutes after the
-// last pod there is gone (ReconcilerMaxWaitForUnmountDuration in
-// k8s.io/kubernetes/pkg/controller/volume/attachdetach, 1.37), and only then can the search's pod start.
+// Kubernetes detaches a ReadWriteOnce volume from a dead node 6 minutes after its last pod there is deleted
+// (ReconcilerMaxWaitForUnmountDuration in k8s.io/kubernetes/pkg/controller/volume/attachdetach, 1.37). Only
+// then can the search's pod start.
 const (
 	searchTries = 3
 	searchTime  = 10 * time.Minute
 )
 
-// Search is the search of the volume that is under way; nil when there is none.
+// Search returns the current search of the volume; nil if there is none.
 func Search(job *v1alpha1.TrainingJob) *v1alpha1.ResolveStatus {
 	if d := job.Status.Drain; d != nil && job.Status.Phase == v1alpha1.PhaseDraining {
 		return d.Resolve
@@ -31,9 +31,9 @@ func Search(job *v1alpha1.TrainingJob) *v1alpha1.ResolveStatus {
 	return nil
 }
 
-// resumePointKnown reports, once no rank is left, whether the next attempt's resume point can be pinned: rank
-// 0's termination message was read, or it never ran, and the user asks for no checkpoint; or the volume was
-// searched, or the search has taken too long.
+// resumePointKnown reports whether the next attempt's resume point can be settled, once no rank is left. It
+// can if the volume was searched or the search took too long. It also can if the user requests no checkpoint,
+// and rank 0's termination message suffices or rank 0 never ran.
 func resumePointKnown(o *observation.Observation) bool {
 	c := spec.Checkpoints(o.Job)
 	if c == nil || !spec.OnVolume(c) || o.Checkpoints.Resolved != nil || o.Agent.Image == "" {
@@ -54,7 +54,7 @@ func beginSearch(o *observation.Observation, p *Plan) Outcome {
 	p.Status.Drain.Resolve = &v1alpha1.ResolveStatus{
 		Try: 1, Deadline: deadline, Only: request, OlderThan: older,
 	}
-	why, what := "rank 0 ended without a last word", "the latest complete checkpoint"
+	why, what := "rank 0 ended without a termination message", "the latest complete checkpoint"
 	switch {
 	case request != "":
 		why, what = "spec.checkpoint.resumeFrom is "+request, "it"
@@ -63,10 +63,10 @@ func beginSearch(o *observation.Observation, p *Plan) Outcome {
 			failedStarts(o), *older)
 		what = "an older one"
 	case terminationRead(o) && suspect(o):
-		why = fmt.Sprintf("attempt %d failed before it trained a step, on a checkpoint that may be torn by now",
+		why = fmt.Sprintf("attempt %d failed before it trained a step, on a checkpoint that may be damaged",
 			o.Job.Status.Attempt)
 	case terminationRead(o):
-		why = "an earlier attempt ended without a last word"
+		why = "an earlier attempt ended without a termination message"
 	}
 	message := why + ": the volume is searched for " + what
 	p.Normal(v1alpha1.ReasonResolving, "Resolve", message)

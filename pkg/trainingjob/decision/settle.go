@@ -30,7 +30,7 @@ func settleSuspend(o *observation.Observation, p *Plan) Outcome {
 	return settled
 }
 
-// settleFailed pins the resume point too: somebody may create a job that continues from it.
+// settleFailed settles the resume point too: a user can create a job that continues from it.
 func settleFailed(o *observation.Observation, p *Plan) Outcome {
 	pinned := pin(o, p)
 	d := o.Job.Status.Drain
@@ -64,13 +64,13 @@ func settleBackoff(o *observation.Observation, p *Plan) Outcome {
 
 func settleQueue(o *observation.Observation, p *Plan) Outcome {
 	outcome := settle(o, p)
-	switch { // the phase is Queued all the same, and the blocker says what is missing
+	switch { // the phase is Queued in each case; the blocker reports what is missing
 	case o.SpecInvalid():
 		outcome.Message = fmt.Sprintf("attempt %d waits until the spec is valid%s", p.Status.Attempt,
 			andResumes(o.Job, p))
 		return outcome
 	case requestRefused(p):
-		p.Status.Revision = o.Revision // so that every edit begins another attempt
+		p.Status.Revision = o.Revision // every edit begins another attempt
 		outcome.Message = fmt.Sprintf("attempt %d waits: it cannot resume from spec.checkpoint.resumeFrom (%s)",
 			p.Status.Attempt, o.Job.Spec.Checkpoint.ResumeFrom)
 		return outcome
@@ -82,7 +82,7 @@ func settleQueue(o *observation.Observation, p *Plan) Outcome {
 	}
 	startAttempt(o, p)
 	outcome.Submitted = true
-	outcome.Message = fmt.Sprintf("requeued whole at %s as attempt %d%s",
+	outcome.Message = fmt.Sprintf("requeued at %s as attempt %d%s",
 		o.SchedulerAndQueue(), p.Status.Attempt, andResumes(o.Job, p))
 	p.Normal("Requeued", "Queue", outcome.Message)
 	return outcome

@@ -13,7 +13,7 @@ type Transition struct {
 	From []v1alpha1.Phase
 	When Guard
 	To   v1alpha1.Phase
-	// apply writes what else the same status must hold, and says what has happened.
+	// apply writes the other changes of the status and returns the outcome.
 	apply func(*observation.Observation, *Plan) Outcome
 }
 
@@ -31,9 +31,9 @@ var (
 	notRunning = []v1alpha1.Phase{v1alpha1.PhaseQueued, v1alpha1.PhaseStarting}
 )
 
-// table is every way from one phase to another; the first row that matches wins. Its order ranks the reasons:
-// success before loss, a disruption before a failure (the peers on a dying node exit 1 first), and both
-// before what users want.
+// table has every transition; the first row that matches wins. The order ranks the reasons: success before
+// loss, a disruption before a failure (the peers of a rank on a dying node exit 1 first), and both before
+// requests of users.
 var table = []Transition{
 	{unstarted, invalid, v1alpha1.PhaseFailed, failInvalid},
 
@@ -76,7 +76,7 @@ var table = []Transition{
 	{suspended, wantsResume, v1alpha1.PhaseQueued, resume},
 }
 
-// Next is the transition that the job makes now; nil when it stays in its phase.
+// Next returns the transition that the job makes now; nil if it stays in its phase.
 func Next(o *observation.Observation) *Transition {
 	for i := range table {
 		if t := &table[i]; slices.Contains(t.From, o.Job.Status.Phase) && t.When.Holds(o) {
@@ -86,8 +86,8 @@ func Next(o *observation.Observation) *Transition {
 	return nil
 }
 
-// Enter puts the job into the transition's phase and clears what belonged to the former one. What is observed
-// must be recorded in the plan's status between Enter and Apply, since the outcome speaks of it.
+// Enter sets the transition's phase in the plan and clears the fields of the former phase. Observations must
+// be recorded in the plan's status between Enter and Apply, since the outcome uses them.
 func (t *Transition) Enter(p *Plan) {
 	p.Transition = true
 	p.Status.Phase = t.To
@@ -102,7 +102,7 @@ func (t *Transition) Enter(p *Plan) {
 	}
 }
 
-// Apply writes what the transition changes beside the phase, and the job's history.
+// Apply writes the other changes of the transition, and the job's history.
 func (t *Transition) Apply(o *observation.Observation, p *Plan) Outcome {
 	outcome := t.apply(o, p)
 	if o.Job.Status.Phase != t.To {

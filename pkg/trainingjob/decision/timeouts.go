@@ -7,15 +7,14 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
 
-// startTimeout leaves it to the admin how long a gang may hold nodes on which it does not run: that is
-// others' loss, and not the user's.
+// startTimeout is set by the admin, because a gang that holds nodes without running costs other users.
 var startTimeout = Guard{"it has been starting for longer than the operator's start timeout",
 	func(o *observation.Observation) bool {
 		at, ok := startDeadline(o)
 		return ok && !o.Now.Before(at)
 	}}
 
-// startDeadline is when the operator's start timeout ends the start of a gang, if it does.
+// startDeadline returns when the operator's start timeout ends the start of a gang; false if it does not.
 func startDeadline(o *observation.Observation) (time.Time, bool) {
 	if o.Lifecycle.StartTimeout <= 0 || o.Job.Status.Phase != v1alpha1.PhaseStarting {
 		return time.Time{}, false

@@ -8,8 +8,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 )
 
-// What the table's rows write beside the phase. Each returns the transition's reason and message, and adds
-// the one event that tells of it.
+// These functions write the changes of the table's rows except for the phase. Each returns the transition's
+// reason and message, and adds its event.
 
 func failInvalid(o *observation.Observation, p *Plan) Outcome {
 	return fail(o, p, "Validate", v1alpha1.ReasonInvalidSpec, o.Rejected.ToAggregate().Error())
@@ -36,9 +36,9 @@ func succeed(o *observation.Observation, p *Plan) Outcome {
 	return complete(o, p, fmt.Sprintf("%d/%d ranks succeeded", o.Count(observation.RankSucceeded), o.Total()))
 }
 
-// succeedDrained: the training was complete when its gang was ended.
+// succeedDrained completes a job whose training was complete when the gang was stopped.
 func succeedDrained(o *observation.Observation, p *Plan) Outcome {
-	return complete(o, p, fmt.Sprintf("every step was trained when the gang was ended (%s)", drainReason(o.Job)))
+	return complete(o, p, "every step was trained when the gang was stopped ("+drainReason(o.Job)+")")
 }
 
 func complete(o *observation.Observation, p *Plan, message string) Outcome {
@@ -56,9 +56,9 @@ func wait(o *observation.Observation, p *Plan) Outcome {
 	return Outcome{Reason: b.Reason, Message: b.Message, Blocker: &b}
 }
 
-// queue hands the gang to its scheduler. Pods may be created for the attempt that is written here, and for no
-// other. No event tells of it: hundreds of jobs may come at once, and the next that tells of each is why it
-// waits, or that it runs.
+// queue submits the gang to its scheduler. Pods are created only for the attempt that is written here. It
+// adds no event, because hundreds of jobs can arrive at once; the next event reports why the job waits, or
+// that it runs.
 func queue(o *observation.Observation, p *Plan) Outcome {
 	p.Status.Attempt = max(1, p.Status.Attempt)
 	startAttempt(o, p)
@@ -85,7 +85,7 @@ func resume(o *observation.Observation, p *Plan) Outcome {
 	return Outcome{Reason: v1alpha1.ReasonResumed, Message: message, NewAttempt: true, Submitted: true}
 }
 
-// startAttempt records what the attempt is made from, and clears what concerned only the last one.
+// startAttempt records the inputs of the attempt, and clears what belonged only to the last one.
 func startAttempt(o *observation.Observation, p *Plan) {
 	st := &p.Status
 	st.Replicas, st.MinAvailable = o.Total(), o.Min
@@ -110,7 +110,7 @@ func startAttempt(o *observation.Observation, p *Plan) {
 func suspend(o *observation.Observation, p *Plan) Outcome {
 	p.Status.Scheduling = nil
 	forgetProblem(p)
-	p.Status.MPI = nil // whose Secret is lost gets another key so
+	p.Status.MPI = nil // a job whose Secret is lost gets a new key
 	const message = "suspended: no rank runs, no quota is held"
 	p.Normal(v1alpha1.ReasonSuspended, "Suspend", message)
 	return Outcome{Reason: v1alpha1.ReasonSuspended, Message: message}

@@ -5,8 +5,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
 
-// WakeScheduler plans to wake a scheduler that has rejected the gang and does not try again although the
-// nodes have room. Everything else that keeps the gang waiting comes first.
+// WakeScheduler plans to wake a scheduler that rejected the gang and does not retry although the nodes have
+// capacity. All other reasons for the wait take precedence.
 func WakeScheduler(o *observation.Observation, p *Plan) {
 	if !rests(o, p) {
 		return
@@ -17,11 +17,11 @@ func WakeScheduler(o *observation.Observation, p *Plan) {
 	}
 	woken := o.Woken.Again(o.Now)
 	p.WakeScheduler = &woken
-	p.Note("wake the scheduler: the nodes have room, and it does not look")
+	p.Note("wake the scheduler: the nodes have capacity, and it does not retry")
 	p.WakeAt(o.Now.Add(observation.StatusDelay))
 }
 
-// rests reports whether the scheduler rests although the nodes have room for the gang.
+// rests reports whether the scheduler does not retry although the nodes have capacity for the gang.
 func rests(o *observation.Observation, p *Plan) bool {
 	if o.Job.Status.Phase != v1alpha1.PhaseQueued || o.Backend == nil || o.Why == nil || len(o.Live) == 0 ||
 		len(p.Create) > 0 || len(p.Delete) > 0 || !o.Settled() || o.EnoughPlaced() {
@@ -31,8 +31,8 @@ func rests(o *observation.Observation, p *Plan) bool {
 	return known && e.Reason == v1alpha1.ReasonSchedulerRests
 }
 
-// JustWoken reports whether the scheduler was woken only now and has not had the time to act. It mostly does
-// act, so until then the status reports no reason.
+// JustWoken reports whether the scheduler was woken less than StatusDelay ago. It usually acts within that
+// time, so until then the status reports no reason.
 func JustWoken(o *observation.Observation, p *Plan) bool {
 	if !rests(o, p) {
 		return false

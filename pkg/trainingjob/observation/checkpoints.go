@@ -13,9 +13,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// Checkpoints is what is known of the attempt's trainer and its checkpoints, from its reports, the
-// termination messages of its pods and the search of its volume. Whatever of it cannot be observed again is
-// written to the status before the pods are gone (see package status).
+// Checkpoints is the state of the attempt's trainer and its checkpoints, from its reports, the termination
+// messages of its pods and the search of its volume. Data that cannot be observed again is written to the
+// status before the pods are deleted (see package account).
 type Checkpoints struct {
 	// Latest complete checkpoint that any of them named, not behind the status's. SaveSeconds is how long the
 	// trainer took to write it; 0: unknown.
@@ -23,15 +23,15 @@ type Checkpoints struct {
 	SaveSeconds float64
 	// Report of the current attempt; nil when there is none.
 	Report *Reported
-	// Step at which the trainer ended, by its termination message; nil where it did not say, or has started
-	// again in the same attempt and reports. FormerStep is the last one that is known of an earlier start.
+	// Step at which the trainer ended, from its termination message; nil if it has none, or if the trainer has
+	// restarted in the same attempt and reports. FormerStep is the last known step of an earlier start.
 	Step       *int64
 	FormerStep int64
 	// Ran: rank 0's trainer has started.
 	Ran bool
 	// Known: rank 0's termination message was read, and its agent saw the whole volume.
 	Known bool
-	// Completed: rank 0 said that every step is trained, and exited 0.
+	// Completed: rank 0 reported that every step is trained, and exited 0.
 	Completed bool
 	// Resolved is the result of the search; nil without one. SearchFailed: the pod of the current try ended
 	// without one.
@@ -39,7 +39,7 @@ type Checkpoints struct {
 	SearchFailed bool
 }
 
-// checkpointsOf a job with checkpoints; empty for any other.
+// checkpointsOf returns the Checkpoints of a job; empty for a job without checkpoints.
 func checkpointsOf(s *Snapshot, ranks *Attempt, lost []Loss) Checkpoints {
 	var c Checkpoints
 	if spec.Checkpoints(s.Job) == nil || SettledForGood(s.Job) {
@@ -48,7 +48,7 @@ func checkpointsOf(s *Snapshot, ranks *Attempt, lost []Loss) Checkpoints {
 	if st := s.Job.Status.Checkpoint; st != nil {
 		c.Latest = st.Latest
 	}
-	// The reports of a former attempt are over: its resume point was settled from more than them.
+	// Reports of a former attempt no longer count: its resume point is settled.
 	if r := s.Report; r != nil && r.Attempt == s.Job.Status.Attempt && r.Phase != checkpoint.PhaseResolved {
 		c.Report, c.FormerStep = r, r.FormerStep
 		c.consider(s.Job, r.Checkpoint, r.Received)
@@ -76,8 +76,7 @@ func (c *Checkpoints) consider(job *v1alpha1.TrainingJob, save *checkpoint.Save,
 	c.Latest, c.SaveSeconds = PointOf(save, received), save.DurationSeconds
 }
 
-// PointOf is a save as the status shows it, with the time of its commit, else the time at which it became
-// known.
+// PointOf returns a save as the status shows it, with the time of its commit, or else of its receipt.
 func PointOf(save *checkpoint.Save, received time.Time) *v1alpha1.CheckpointPoint {
 	at := metav1.NewTime(received.Truncate(time.Second))
 	if save.CommittedAt != nil {
@@ -90,8 +89,8 @@ func PointOf(save *checkpoint.Save, received time.Time) *v1alpha1.CheckpointPoin
 	return point
 }
 
-// readRankZero reads what rank 0's pod says, as it is or as it last was. Rank 0 is, here and wherever
-// checkpoints are spoken of, the rank that reports (see spec.Reporter).
+// readRankZero reads rank 0's pod, as it is or as it last was. For checkpoints, rank 0 means the rank that
+// reports (see spec.Reporter).
 func (c *Checkpoints) readRankZero(s *Snapshot, ranks *Attempt, lost []Loss) {
 	rank := ranks.Reporter()
 	if rank == nil {
@@ -136,8 +135,8 @@ func (c *Checkpoints) readTermination(s *Snapshot, t termination) {
 		(message.Phase == checkpoint.PhaseCompleted || reported)
 }
 
-// mayHaveRun reports whether a rank 0 of whose pod nothing is known may have run: when the gang did, or when
-// pods vanished unseen.
+// mayHaveRun reports whether a rank 0 without a known pod may have run: the gang ran, or pods vanished
+// unseen.
 func mayHaveRun(phase v1alpha1.Phase, lost []Loss) bool {
 	switch phase {
 	case v1alpha1.PhaseStarting, v1alpha1.PhaseRunning:
@@ -152,7 +151,7 @@ func mayHaveRun(phase v1alpha1.Phase, lost []Loss) bool {
 	return false
 }
 
-// readSearch reads what the pod that searches the volume has found.
+// readSearch reads the result of the pod that searches the volume.
 func (c *Checkpoints) readSearch(s *Snapshot) {
 	attempt := strconv.Itoa(int(s.Job.Status.Attempt))
 	try := strconv.Itoa(int(render.ResolveTry(s.Job)))

@@ -1,9 +1,8 @@
-// Package observation answers one question: what is seen of a job? From a Snapshot, which is all that one
-// reconcile has gathered, it derives the state of each rank, which ranks were lost to a disruption, which
-// failed by themselves, and what is known of the training and its checkpoints.
+// Package observation derives the state of a job from a Snapshot, the input of one reconcile: the state of
+// each rank, the ranks that a disruption took, the ranks that failed by themselves, the training and its
+// checkpoints.
 //
 //	Snapshot ──Of──▶ Observation: ranks, losses, failures, checkpoints
 //
-// It decides nothing and writes nothing: an Observation is read-only, and what follows from it is for package
-// decision.
+// It decides nothing and writes nothing: an Observation is read-only, and package decision acts on it.
 package observation

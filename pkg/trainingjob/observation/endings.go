@@ -6,29 +6,28 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// clockMargin is how far apart two times in a pod may be while their order is unknown: both have whole
+// clockMargin is the difference of two times in a pod below which their order is unknown: both have whole
 // seconds, and they come from the clocks of different machines.
 const clockMargin = 2 * time.Second
 
-// toldToEnd reports whether a pod that has ended was, or may have been, told to end before it did: by the
-// mark of a disruption or by a deletion. Its exit code 0 then says only that it obeyed. Where the order
-// cannot be told the answer is yes, since a repeated end of a training costs less than a success that was
-// none.
+// stopRequested reports whether a disruption or a deletion stopped a pod that has ended. Its exit code 0 is
+// then no success. If the order of the stop and the end is unknown it returns true: a repeated end of a
+// training costs less than a false success.
 //
-// What a pod shows of the order (Kubernetes 1.37):
+// A pod shows the order as follows (Kubernetes 1.37):
 //
-//   - Whoever marks a pod as DisruptionTarget does so before it deletes the pod (KEP-3329), except for the
-//     kubelet, which sends its mark with the end itself (pkg/kubelet/status, mergePodStatus): such a pod ends
-//     Succeeded when its containers exit 0, and the mark's time is later than theirs.
-//   - The kubelet says with status.observedGeneration which version of the pod it knew when it reported the
-//     end, and a deletion raises the generation (KEP-5067): no clock is needed. Older kubelets do not say it.
-//   - The deletion's time less its grace period is when the deletion was asked for, until the kubelet removes
+//   - A DisruptionTarget condition is set before the pod is deleted (KEP-3329), except by the kubelet, which
+//     sets it together with the end (pkg/kubelet/status, mergePodStatus): such a pod ends Succeeded if its
+//     containers exit 0, and the condition's time is later than theirs.
+//   - The kubelet reports in status.observedGeneration which version of the pod it had when it reported the
+//     end, and a deletion raises the generation (KEP-5067): no clock is needed. Older kubelets do not set it.
+//   - deletionTimestamp minus the grace period is when the deletion was requested, until the kubelet removes
 //     the pod from the API server with a grace period of 0: then it is the time of that removal
 //     (apiserver/pkg/registry/rest, BeforeDelete), and the order is lost.
 //
-// A pod whose kubelet evicts it for its own limits, with neither mark nor deletion, and whose containers exit
-// 0 within the second that they are given, cannot be told from one that was through.
-func toldToEnd(pod *corev1.Pod) bool {
+// It cannot detect a pod that the kubelet evicts for its own limits, with neither condition nor deletion, if
+// its containers exit 0 within the second that they get.
+func stopRequested(pod *corev1.Pod) bool {
 	ended := lastExit(pod)
 	if c := disrupted(pod); c != nil {
 		byKubelet := c.Reason == corev1.PodReasonTerminationByKubelet
@@ -42,12 +41,12 @@ func toldToEnd(pod *corev1.Pod) bool {
 	if seen := pod.Status.ObservedGeneration; seen > 0 && pod.Generation > 0 {
 		return seen >= pod.Generation // else its kubelet reported the end before it knew of any deletion
 	}
-	asked, known := deletionAsked(pod)
-	return !known || ended.IsZero() || !asked.After(ended.Add(clockMargin))
+	requested, known := deletionRequested(pod)
+	return !known || ended.IsZero() || !requested.After(ended.Add(clockMargin))
 }
 
-// deletionAsked is when the deletion of a pod was asked for, where that is known (see toldToEnd).
-func deletionAsked(pod *corev1.Pod) (at time.Time, known bool) {
+// deletionRequested returns when the deletion of a pod was requested, if known (see stopRequested).
+func deletionRequested(pod *corev1.Pod) (at time.Time, known bool) {
 	grace := pod.DeletionGracePeriodSeconds
 	if pod.DeletionTimestamp == nil || grace == nil || *grace == 0 {
 		return time.Time{}, false
@@ -55,7 +54,7 @@ func deletionAsked(pod *corev1.Pod) (at time.Time, known bool) {
 	return pod.DeletionTimestamp.Add(-time.Duration(*grace) * time.Second), true
 }
 
-// lastExit is when the last of the pod's containers ended; zero where no container says so.
+// lastExit returns when the last of the pod's containers ended; zero if no container has ended.
 func lastExit(pod *corev1.Pod) time.Time {
 	var last time.Time
 	for _, t := range terminations(pod) {

@@ -11,9 +11,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// TestToldToEnd checks what is made of a pod whose containers exited 0 at noon. Where the order cannot be
-// told, it was told to end.
-func TestToldToEnd(t *testing.T) {
+// TestStopRequested checks pods whose containers exited 0 at noon. If the order is unknown, the stop came
+// first.
+func TestStopRequested(t *testing.T) {
 	noon := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	at := func(seconds int) metav1.Time { return metav1.NewTime(noon.Add(time.Duration(seconds) * time.Second)) }
 	marked := func(by string, seconds int) func(*corev1.Pod) {
@@ -41,7 +41,7 @@ func TestToldToEnd(t *testing.T) {
 		want  bool
 		edits edits
 	}{
-		"by nobody":                                 {false, nil},
+		"not requested":                             {false, nil},
 		"marked before":                             {true, edits{marked(eviction, -5)}},
 		"marked in the same second":                 {true, edits{marked(eviction, 0)}},
 		"marked after, within the clocks' margin":   {true, edits{marked(eviction, 2)}},
@@ -67,7 +67,7 @@ func TestToldToEnd(t *testing.T) {
 		for _, edit := range c.edits {
 			edit(pod)
 		}
-		if got := toldToEnd(pod); got != c.want {
+		if got := stopRequested(pod); got != c.want {
 			t.Errorf("%s: %t, want %t", name, got, c.want)
 		}
 	}

@@ -27,12 +27,12 @@ type Failure struct {
 	Reason   string
 	Message  string
 	Finished time.Time
-	// Permanent: its restart policy rules out another attempt.
+	// Permanent: its restart policy excludes another attempt.
 	Permanent bool
 }
 
-// failedRanks are the ranks that failed by themselves, in the order in which they ended: the first failure
-// mostly causes the others.
+// failedRanks returns the ranks that failed by themselves, in the order in which they ended: the first
+// failure usually causes the others.
 func failedRanks(job *v1alpha1.TrainingJob, ranks *Attempt) []Failure {
 	var failed []Failure
 	scope := spec.Scope(job)
@@ -61,19 +61,19 @@ func failedRanks(job *v1alpha1.TrainingJob, ranks *Attempt) []Failure {
 	return sorted(failed)
 }
 
-// sorted failures are in the order in which they ended; those of the same second stay as they were.
+// sorted returns failures in the order in which they ended; those of the same second keep their order.
 func sorted(failed []Failure) []Failure {
 	slices.SortStableFunc(failed, func(a, b Failure) int { return a.Finished.Compare(b.Finished) })
 	return failed
 }
 
-// FirstFailure is the one that decides what the end of the attempt costs: the first to end, and of those of
-// the same second the first that is given. Where others ended within clockMargin of it their order is
-// unknown, and one that may be retried comes before a permanent one: a rank that is killed breaks its peers,
-// whose exit codes are then mostly those of permanent errors.
+// FirstFailure returns the failure that decides whether the job can retry: the first to end or, within the
+// same second, the first in the list. Among those within clockMargin the order is unknown, and a retryable
+// failure comes before a permanent one: a killed rank breaks its peers, whose exit codes are then mostly
+// those of permanent errors.
 //
-// What it costs does not depend on how many failures are seen at a time: the first of some, put before the
-// others that are seen later, leads to the first of all.
+// The result does not depend on how many failures one reconcile observes: the first of some, put before the
+// later ones, leads to the first of all.
 func FirstFailure(failed []Failure) Failure {
 	failed = sorted(slices.Clone(failed))
 	for _, f := range failed {
@@ -87,7 +87,7 @@ func FirstFailure(failed []Failure) Failure {
 	return failed[0]
 }
 
-// failureOf reads what the kubelet says of the container that failed: the trainer, if it is among them.
+// failureOf returns the failure of a pod from its failed container: the trainer, if that failed.
 func failureOf(fw framework.Framework, ref spec.RankRef, pod *corev1.Pod) Failure {
 	f := Failure{
 		Rank: ref, Pod: pod, Reason: Line(pod.Status.Reason), Message: Lines(pod.Status.Message),
@@ -109,7 +109,7 @@ func failureOf(fw framework.Framework, ref spec.RankRef, pod *corev1.Pod) Failur
 	return f
 }
 
-// failedContainers of a pod, the trainer first, then in the pod's order, init containers last.
+// failedContainers returns the failed containers: the trainer, then in the pod's order, init containers last.
 func failedContainers(pod *corev1.Pod, trainer string) []*corev1.ContainerStateTerminated {
 	var first, others []*corev1.ContainerStateTerminated
 	for _, s := range slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses) {
@@ -124,8 +124,8 @@ func failedContainers(pod *corev1.Pod, trainer string) []*corev1.ContainerStateT
 	return append(first, others...)
 }
 
-// readTermination takes from the agent's termination message the end of the log, and how the trainer ended
-// where the kubelet knows only that it did.
+// readTermination takes the end of the log from the agent's termination message. It also takes how the
+// trainer ended, if the kubelet reports only the reason Error.
 func (f *Failure) readTermination(message *checkpoint.Termination) {
 	f.Message = cmp.Or(Lines(message.Log), Line(message.Problem))
 	if f.Reason != "Error" {
@@ -139,7 +139,7 @@ func (f *Failure) readTermination(message *checkpoint.Termination) {
 	}
 }
 
-// Status is the failure as status.lastFailure shows it.
+// Status returns the failure for status.lastFailure.
 func (f Failure) Status(attempt int32, now time.Time) *v1alpha1.FailureStatus {
 	t := metav1.NewTime(cmp.Or(f.Finished, now).Truncate(time.Second))
 	return &v1alpha1.FailureStatus{
@@ -148,7 +148,7 @@ func (f Failure) Status(attempt int32, now time.Time) *v1alpha1.FailureStatus {
 	}
 }
 
-// String is one sentence: what ended, and how.
+// String returns one sentence: which pod ended, and how.
 func (f Failure) String() string {
 	switch {
 	case f.ExitCode != nil && f.Reason != "" && f.Reason != "Error":
@@ -163,10 +163,10 @@ func (f Failure) String() string {
 	return f.Pod.Name + " failed with an unknown exit code"
 }
 
-// sentence is a message to be followed by more, without the full stop and the space that end the kubelet's.
+// sentence removes the full stop and the space at the end of the kubelet's messages.
 func sentence(message string) string { return strings.TrimRight(Line(message), ". \n") }
 
-// tail is the end of s, at most n bytes long and valid UTF-8.
+// tail returns the end of s, at most n bytes of valid UTF-8.
 func tail(s string, n int) string {
 	if len(s) <= n {
 		return s

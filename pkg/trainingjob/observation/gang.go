@@ -13,29 +13,29 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// Gang is a job's gang as its scheduler's dialect describes it, once per reconcile.
+// Gang is a job's gang as its scheduler's dialect renders it, once per reconcile.
 type Gang struct {
-	// Invalid is what is wrong with the job itself; Unsupported is what its scheduler's dialect cannot
-	// express.
+	// Invalid are the errors of the job; Unsupported is what its scheduler's dialect cannot express.
 	Invalid, Unsupported field.ErrorList
-	// MadeFrom is the job with the spec that its current attempt was made from, where the one that it has now
-	// is invalid; nil where it is valid, or was never valid.
+	// MadeFrom is the job with the spec of its current attempt, if its spec is invalid now; nil if it is valid
+	// or was never valid.
 	MadeFrom *v1alpha1.TrainingJob
 	// Gang of the current attempt; nil while the job has no scheduler, has finished, or has no known role.
 	Gang *scheduler.Gang
-	// Wanted are the objects that must exist for the gang. They mean something only when Computed is true:
-	// which objects an invalid job wants is unknown, and that is not the same as none.
+	// Wanted are the objects that must exist for the gang, if Computed is true. The objects of an invalid job
+	// are unknown, which differs from none.
 	Wanted   scheduler.Objects
 	Computed bool
 	// WantedErr is why the dialect cannot render the gang.
 	WantedErr error
 }
 
-// Known reports whether Gang describes what exists: that of a job that is invalid does so only where the spec
-// from which it was made is known.
+// Known reports whether Gang describes the existing gang. For an invalid job it does only if the former spec
+// is known.
 func (g Gang) Known() bool { return g.Gang != nil && (len(g.Invalid) == 0 || g.MadeFrom != nil) }
 
-// Errors are all that is wrong with the spec: why the gang is not rendered, and nothing is made for it.
+// Errors returns all errors of the spec. With an error the gang is not rendered and nothing is created for
+// it.
 func (g Gang) Errors() field.ErrorList {
 	return append(g.Invalid[:len(g.Invalid):len(g.Invalid)], g.Unsupported...)
 }
@@ -69,7 +69,7 @@ func DescribeGang(
 	return g
 }
 
-// describe renders what the backend must know of the job, unless it is invalid.
+// describe renders the gang for the backend, unless the job is invalid.
 func (g *Gang) describe(
 	job *v1alpha1.TrainingJob, backend scheduler.Backend, pods []*corev1.Pod,
 	existing, clusterObjects scheduler.Objects,
@@ -89,7 +89,7 @@ func (g *Gang) describe(
 	g.Computed = true
 }
 
-// gangOf is the gang of the job's current attempt.
+// gangOf returns the gang of the job's current attempt.
 func gangOf(
 	job *v1alpha1.TrainingJob, pods []*corev1.Pod, existing, clusterObjects scheduler.Objects,
 ) scheduler.Gang {
@@ -100,8 +100,8 @@ func gangOf(
 	return gang
 }
 
-// GroupName is the name of the scheduler's object for an attempt of the gang: the first object that the
-// dialect renders. It is "" when the gang cannot be rendered.
+// GroupName returns the name of the scheduler's object for an attempt of the gang: the first object that the
+// dialect renders. It returns "" if the gang cannot be rendered.
 func (g Gang) GroupName(backend scheduler.Backend, attempt int32) string {
 	if g.Gang == nil {
 		return ""
@@ -110,12 +110,12 @@ func (g Gang) GroupName(backend scheduler.Backend, attempt int32) string {
 	next.Attempt, next.HasPods = attempt, false
 	objs, err := backend.Objects(next)
 	if err != nil || len(objs) == 0 {
-		return "" // the shell meets the same error when it applies the objects, and reports it there
+		return "" // pkg/controller reports the same error when it applies the objects
 	}
 	return objs[0].GetName()
 }
 
-// UnschedulableMessages are what the scheduler wrote on those of an attempt's pods that it could not place,
+// UnschedulableMessages returns the scheduler's messages on the pods of an attempt that it could not place,
 // sorted by the pods' names.
 func UnschedulableMessages(pods []*corev1.Pod, attempt int32) []string {
 	label := strconv.Itoa(int(attempt))

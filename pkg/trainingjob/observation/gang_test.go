@@ -56,7 +56,7 @@ func TestDescribeGang(t *testing.T) {
 			described{gang: true, computed: true, wanted: true},
 		},
 		"invalid": {
-			"what exists can be read, but nobody knows what should", jobtest.New(2, invalid), dialect{},
+			"what exists can be read, but not what should exist", jobtest.New(2, invalid), dialect{},
 			described{invalid: true, gang: true},
 		},
 		"unsupported": {
@@ -145,7 +145,7 @@ func TestDescribeGangMadeBefore(t *testing.T) {
 	}
 	g := DescribeGang(jobtest.New(2, submitted, edited), dialect{}, nil, nil, nil)
 	if !g.Known() || len(g.Invalid) == 0 || g.Computed {
-		t.Fatalf("known %t, computed %t, errors %v; want a known gang that is not computed anew",
+		t.Fatalf("known %t, computed %t, errors %v; want a known gang that is not computed again",
 			g.Known(), g.Computed, g.Invalid)
 	}
 	if g.Gang.Ranks() != 4 || g.Gang.MinAvailable != 3 || g.Gang.Queue != "research" ||
@@ -171,7 +171,7 @@ func TestGroupName(t *testing.T) {
 			"a dialect may name its group after the attempt", jobtest.New(2), dialect{}, 2, "bert-again",
 		},
 		"not rendered": {
-			"whoever applies the objects meets the error",
+			"the error is reported when the objects are applied",
 			jobtest.New(2), dialect{err: errors.New("too large")}, 1, "",
 		},
 		"no gang": {

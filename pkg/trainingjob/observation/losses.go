@@ -12,28 +12,27 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// Loss is a rank that did not end by itself.
+// Loss is a rank that a disruption took.
 type Loss struct {
 	Rank            spec.RankRef
 	Reason, Message string
-	// asked is when somebody asked for its deletion, where that is all that is known of the cause; else zero.
-	asked time.Time
+	// requested is when its deletion was requested, if nothing else is known of the cause; else zero.
+	requested time.Time
 }
 
-// causes leaves out deletions that came after the first failure: whoever deletes what is left of a gang that
-// has failed is not why it did. A mark and a lost node stay, whenever they are seen, since a node is known to
-// be lost long after the ranks that it breaks have ended.
+// causes removes deletions after the first failure: they did not cause it. A DisruptionTarget condition and a
+// lost node always stay, since a lost node is detected long after the ranks that it breaks have ended.
 func causes(lost []Loss, failed []Failure) []Loss {
 	if len(failed) == 0 {
 		return lost
 	}
 	late := failed[0].Finished.Add(clockMargin)
-	return slices.DeleteFunc(lost, func(l Loss) bool { return !l.asked.IsZero() && l.asked.After(late) })
+	return slices.DeleteFunc(lost, func(l Loss) bool { return !l.requested.IsZero() && l.requested.After(late) })
 }
 
-// lostRanks are the ranks that a disruption took: preempted, evicted, deleted by others, on a lost node, or
-// gone without a trace. It is meant for phases in which the operator itself deletes no pod of the attempt
-// that holds a node: there, whoever deletes one is somebody else.
+// lostRanks returns the ranks that a disruption took: preempted, evicted, deleted by others, on a lost node,
+// or vanished. It is for phases in which the operator deletes no pod of the attempt that holds a node, so
+// that every such deletion is by another client.
 func lostRanks(job *v1alpha1.TrainingJob, ranks *Attempt) []Loss {
 	var lost []Loss
 	var missing []spec.RankRef
@@ -55,7 +54,7 @@ func lostRanks(job *v1alpha1.TrainingJob, ranks *Attempt) []Loss {
 	if len(missing) > 0 && len(lost) == 0 && vanished(job, ranks) {
 		name := spec.PodName(job.Name, missing[0])
 		lost = append(lost, Loss{Rank: missing[0], Reason: v1alpha1.ReasonPodVanished,
-			Message: fmt.Sprintf("pod %s is gone and left no trace of why", name)})
+			Message: fmt.Sprintf("pod %s vanished for an unknown reason", name)})
 	}
 	if r, ok := replaced(job, ranks); ok && len(lost) == 0 {
 		name := spec.PodName(job.Name, r)
@@ -66,9 +65,9 @@ func lostRanks(job *v1alpha1.TrainingJob, ranks *Attempt) []Loss {
 	return lost
 }
 
-// replaced finds a rank that waits for a node although the gang was whole: its first pod has been replaced by
-// a process that did not know that the gang runs. In scope Rank that is how ranks come back; in scope Gang
-// the others run or end without it, and it waits for ever.
+// replaced returns a rank that waits for a node although all ranks were placed: an operator that did not
+// observe the running gang created a second pod. In scope Rank this is normal; in scope Gang the others run
+// or end without it, and it waits for ever.
 func replaced(job *v1alpha1.TrainingJob, ranks *Attempt) (spec.RankRef, bool) {
 	hadNode := ranks.Total() - ranks.Count(RankPending, RankMissing)
 	if job.Status.Phase != v1alpha1.PhaseRunning || spec.Scope(job) != v1alpha1.ScopeGang ||
@@ -82,8 +81,8 @@ func replaced(job *v1alpha1.TrainingJob, ranks *Attempt) (spec.RankRef, bool) {
 	return ranks.Ranks[i].RankRef, true
 }
 
-// lostWhileDraining are the signs of a disruption that show while the operator itself deletes pods: deletions
-// then say nothing, but the mark of a disruption and a node on which a deletion hangs still do.
+// lostWhileDraining returns the losses that are visible while the operator deletes pods: DisruptionTarget
+// conditions, and nodes on which a deletion hangs. Deletions prove nothing then.
 func lostWhileDraining(ranks *Attempt, nodes map[string]NodeState, now time.Time) []Loss {
 	var lost []Loss
 	for i := range ranks.Ranks {
@@ -102,20 +101,20 @@ func lostWhileDraining(ranks *Attempt, nodes map[string]NodeState, now time.Time
 	return lost
 }
 
-// onLostNode reports whether the pod was told to end, its grace period is over, and it has a node that does
-// not answer. DeletionTimestamp is the end of the grace period.
+// onLostNode reports whether the pod was deleted, its grace period is over, and its node does not answer.
+// DeletionTimestamp is the end of the grace period.
 func onLostNode(pod *corev1.Pod, nodes map[string]NodeState, now time.Time) bool {
 	return pod.DeletionTimestamp != nil && !Ended(pod) && !now.Before(pod.DeletionTimestamp.Time) &&
 		pod.Spec.NodeName != "" && !nodes[pod.Spec.NodeName].Ready
 }
 
-// vanished reports whether ranks that had a pod have none now, although no deletion was seen (the operator
-// was away).
+// vanished reports whether ranks that had a pod have none now, without an observed deletion (the operator was
+// down).
 //
-// Once the gang is placed, the status says how many ranks had one. Before, it need not; but no scheduler
-// binds a rank of a gang of which fewer than minAvailable pods exist, so some must have been there, also
-// where those that were bound have failed since: that their peer is gone is why. The numbers of a spec that
-// has changed since prove nothing: a gang that is to grow has lost no rank.
+// Once the gang is placed, the status has the number of pods. Before, a bound pod proves that at least
+// minAvailable pods existed, since no scheduler binds a rank of a smaller gang. This also holds if the bound
+// ranks have failed since: the missing peer is the cause. If the spec has changed, its numbers prove nothing:
+// a gang that grows has lost no rank.
 func vanished(job *v1alpha1.TrainingJob, ranks *Attempt) bool {
 	present := ranks.Present()
 	if ranks.everBound() && present < spec.MinAvailable(job) && job.Status.Revision == spec.Revision(job) {
@@ -131,8 +130,8 @@ func vanished(job *v1alpha1.TrainingJob, ranks *Attempt) bool {
 	return present < known
 }
 
-// takenAway reports whether somebody else ended this pod while it held a node, and why. A pod that failed by
-// itself and was deleted later was not taken, and neither was one that broke its own limits.
+// takenAway reports whether another client or the node stopped this pod while it held a node, and why. A pod
+// that failed by itself and was deleted later was not taken, nor was one that exceeded its own limits.
 func takenAway(r *Rank, pod *corev1.Pod) (Loss, bool) {
 	if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodSucceeded && !r.CutShort {
 		return Loss{}, false
@@ -147,15 +146,15 @@ func takenAway(r *Rank, pod *corev1.Pod) (Loss, bool) {
 		message := fmt.Sprintf("%s: %s: %s", pod.Name, Line(pod.Status.Reason), sentence(pod.Status.Message))
 		return Loss{Rank: r.RankRef, Reason: v1alpha1.ReasonEvicted, Message: message}, true
 	}
-	if pod.DeletionTimestamp != nil && (!Ended(pod) || toldToEnd(pod)) {
-		message := fmt.Sprintf("pod %s was deleted by somebody else", pod.Name)
-		asked, _ := deletionAsked(pod)
-		return Loss{Rank: r.RankRef, Reason: v1alpha1.ReasonPodDeleted, Message: message, asked: asked}, true
+	if pod.DeletionTimestamp != nil && (!Ended(pod) || stopRequested(pod)) {
+		message := fmt.Sprintf("pod %s was deleted by another client", pod.Name)
+		at, _ := deletionRequested(pod)
+		return Loss{Rank: r.RankRef, Reason: v1alpha1.ReasonPodDeleted, Message: message, requested: at}, true
 	}
 	return Loss{}, false
 }
 
-// markedLoss is the loss of a rank whose pod bears the mark of a disruption.
+// markedLoss returns the loss of a rank whose pod has a DisruptionTarget condition.
 func markedLoss(r *Rank, pod *corev1.Pod, c *corev1.PodCondition) Loss {
 	message := pod.Name + ": " + sentence(c.Message)
 	return Loss{Rank: r.RankRef, Reason: disruptionReason(c.Reason), Message: message}
@@ -173,13 +172,13 @@ func disruptionReason(reason string) string {
 	return v1alpha1.ReasonEvicted // EvictionByEvictionAPI, TerminationByKubelet and reasons of later versions
 }
 
-// evicted is the kubelet's reason for a pod that its eviction manager ends or rejects
+// evicted is the kubelet's reason for a pod that its eviction manager stops or rejects
 // (k8s.io/kubernetes/pkg/kubelet/eviction).
 const evicted = "Evicted"
 
-// brokeOwnLimit reports whether the kubelet evicted a pod because it used more local storage than it may, in
-// all, in a container, or in an emptyDir. Unlike under pressure on the node, it does not mark the pod as a
-// DisruptionTarget then, and nothing but its message tells the two apart where no mark is used
+// brokeOwnLimit reports whether the kubelet evicted a pod because it exceeded its own limits of local
+// storage: in total, in a container, or in an emptyDir. Then, unlike under pressure on the node, the pod has
+// no DisruptionTarget condition. Without such conditions only the message distinguishes the two
 // (k8s.io/kubernetes v1.37.1, pkg/kubelet/eviction/helpers.go: emptyDirMessageFmt,
 // podEphemeralStorageMessageFmt, containerEphemeralStorageMessageFmt).
 func brokeOwnLimit(pod *corev1.Pod) bool {
@@ -191,8 +190,8 @@ func brokeOwnLimit(pod *corev1.Pod) bool {
 				strings.Contains(m, " exceeded its local ephemeral storage limit "))
 }
 
-// endedByKubelet reports whether a pod's own reason says that the kubelet ended or rejected it for the node's
-// sake (k8s.io/kubernetes/pkg/kubelet: eviction, nodeshutdown, preemption).
+// endedByKubelet reports whether a pod's reason is that the kubelet stopped or rejected it because of the
+// node (k8s.io/kubernetes/pkg/kubelet: eviction, nodeshutdown, preemption).
 func endedByKubelet(reason string) bool {
 	switch reason {
 	case evicted, "Preempting", "NodeLost", "NodeShutdown", "Shutdown", "Terminated":
@@ -201,11 +200,11 @@ func endedByKubelet(reason string) bool {
 	return rejectedByKubelet(reason)
 }
 
-// rejectedByKubelet reports whether a pod's own reason says that its node could not take it although a
-// scheduler had chosen it: the node's devices, its resources or its labels are not what they seem, and a
-// scheduler would mostly choose it again. Reasons that lie in the pod's own spec, such as SysctlForbidden,
-// are failures. (k8s.io/kubernetes v1.37.1, pkg/kubelet: lifecycle/predicate.go, cm/admission,
-// cm/topologymanager, cm/cpumanager, volumemanager; pkg/scheduler/framework/plugins names the predicates.)
+// rejectedByKubelet reports whether a pod's reason is that its node rejected it after a scheduler chose it:
+// the node's devices, resources or labels differ from the scheduler's view, and a scheduler would likely
+// choose it again. Reasons in the pod's own spec, such as SysctlForbidden, are failures. (k8s.io/kubernetes
+// v1.37.1, pkg/kubelet: lifecycle/predicate.go, cm/admission, cm/topologymanager, cm/cpumanager,
+// volumemanager; pkg/scheduler/framework/plugins names the predicates.)
 func rejectedByKubelet(reason string) bool {
 	switch reason {
 	case "UnexpectedAdmissionError", "TopologyAffinityError", "SMTAlignmentError", "NodeAffinity", "NodePorts",
@@ -216,10 +215,10 @@ func rejectedByKubelet(reason string) bool {
 	return strings.HasPrefix(reason, "OutOf") // OutOfcpu, OutOfpods, OutOfnvidia.com/gpu
 }
 
-// RejectedBy is a node whose kubelet rejected a rank, and the reason that it gave.
+// RejectedBy is a node whose kubelet rejected a rank, and the reason.
 type RejectedBy struct{ Node, Reason string }
 
-// RejectedBy are the nodes whose kubelets rejected ranks of the attempt, in rank order.
+// RejectedBy returns the nodes whose kubelets rejected ranks of the attempt, in rank order.
 func (o *Attempt) RejectedBy() []RejectedBy {
 	var nodes []RejectedBy
 	for i := range o.Ranks {

@@ -12,7 +12,7 @@ import (
 
 // Phrases for messages and events.
 
-// SchedulerAndQueue names the scheduler and the queue of the job.
+// SchedulerAndQueue returns the names of the job's scheduler and queue.
 func (o *Observation) SchedulerAndQueue() string {
 	s := "the scheduler"
 	if o.Backend != nil {
@@ -24,7 +24,7 @@ func (o *Observation) SchedulerAndQueue() string {
 	return s
 }
 
-// Size is the number of ranks and GPUs of the gang.
+// Size returns the number of ranks and GPUs of the gang.
 func (o *Observation) Size() string {
 	parts := []string{Plural(o.Total(), "rank")}
 	if g := render.GPUs(o.Job, o.GPUs); g > 0 {
@@ -33,7 +33,7 @@ func (o *Observation) Size() string {
 	return strings.Join(parts, ", ")
 }
 
-// Running says how many ranks run, and how far the training is by the given status.
+// Running returns how many ranks run, and the progress in the given status.
 func (o *Observation) Running(st *v1alpha1.TrainingJobStatus) string {
 	running, done := o.Count(RankRunning), o.Count(RankSucceeded)
 	msg := fmt.Sprintf("%d/%d ranks running", running, o.Total())
@@ -55,7 +55,7 @@ func (o *Observation) Running(st *v1alpha1.TrainingJobStatus) string {
 	return msg
 }
 
-// Plural counts a noun.
+// Plural returns a number with its noun in the singular or plural.
 func Plural(n int32, noun string) string {
 	if n == 1 {
 		return "1 " + noun

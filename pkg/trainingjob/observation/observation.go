@@ -16,27 +16,27 @@ import (
 type Observation struct {
 	Snapshot
 	Attempt
-	// Rejected is why the spec of a job that was never queued is invalid. A job that was fails no more for its
-	// spec: neither a mistake in an edit nor an operator with stricter rules may cost a training that runs.
+	// Rejected are the errors of the spec of a job that was never queued. Later errors, from an edit or a
+	// stricter operator, must not fail the job.
 	Rejected field.ErrorList
 	Scope    v1alpha1.RestartScope
 	// Min is the number of ranks that start together or not at all.
 	Min int32
 	// Revision of the spec as it is now; the attempt's is in the status.
 	Revision string
-	// roleMinima: the roles have minima of their own, beside Min.
+	// roleMinima: the roles have their own minima, in addition to Min.
 	roleMinima bool
 	// Lost ranks were taken by a disruption; Failed ranks ended by themselves. Both are empty once the job
 	// has finished.
 	Lost        []Loss
 	Failed      []Failure
 	Checkpoints Checkpoints
-	// changed is the latest time at which a pod says that something about it changed, or its deletion was asked
-	// for; zero without pods.
+	// changed is the latest time at which a pod says that something about it changed, or its deletion was
+	// asked for; zero without pods.
 	changed time.Time
 }
 
-// Of derives from a snapshot what is seen of its job.
+// Of derives the observation from a snapshot.
 func Of(s Snapshot) *Observation {
 	if s.Gang.MadeFrom != nil {
 		s.Job = s.Gang.MadeFrom
@@ -47,7 +47,7 @@ func Of(s Snapshot) *Observation {
 		roleMinima: spec.RoleMinima(s.Job),
 	}
 	for _, pod := range s.Pods {
-		deletion, _ := deletionAsked(pod)
+		deletion, _ := deletionRequested(pod)
 		for _, t := range []time.Time{lastChange(pod), deletion} {
 			if t.After(o.changed) {
 				o.changed = t
@@ -62,7 +62,7 @@ func Of(s Snapshot) *Observation {
 	if s.Job.Status.Attempt == 0 {
 		o.Rejected = s.Gang.Errors()
 		if len(s.Gang.Invalid) > 0 {
-			// Nothing can be said of the ranks of a job that makes no sense, but its pods must go.
+			// The ranks of a job without valid roles are unknown, but its pods must be deleted.
 			o.Attempt = Attempt{Live: livePods(s.Pods)}
 			return o
 		}
@@ -82,7 +82,7 @@ func Of(s Snapshot) *Observation {
 	return o
 }
 
-// SpecChanged reports whether the spec is another one than the current attempt was made from.
+// SpecChanged reports whether the spec differs from the one of the current attempt.
 func (o *Observation) SpecChanged() bool {
 	was := o.Job.Status.Revision
 	return was != o.Revision && was != spec.FormerRevision(o.Job)
@@ -118,11 +118,11 @@ func (o *Observation) enoughOf(counts func(*Rank) bool) bool {
 	return !slices.ContainsFunc(o.Roles, func(r spec.Role) bool { return count[r.Name] < r.MinAvailable })
 }
 
-// SpecInvalid reports whether the spec is invalid now: the current attempt goes on as it was made, and no
-// other one is started.
+// SpecInvalid reports whether the spec is invalid now: the current attempt continues, and no other one
+// starts.
 func (o *Observation) SpecInvalid() bool { return len(o.Gang.Errors()) > 0 }
 
-// agentMissing is why a job in whose pods the agent must run cannot start.
+// agentMissing returns the blocker of a job that needs the agent while no agent is configured.
 func agentMissing(job *v1alpha1.TrainingJob) *v1alpha1.Blocker {
 	if spec.Checkpoints(job) == nil {
 		return &v1alpha1.Blocker{
@@ -141,15 +141,15 @@ func agentMissing(job *v1alpha1.TrainingJob) *v1alpha1.Blocker {
 	}
 }
 
-// StatusDelay is how long a change of counts or of a blocker must stand before it is written: most changes
-// are soon followed by a transition, which carries them at no extra cost.
+// StatusDelay is how long a change of counts or of a blocker must last before it is written: mostly a
+// transition follows soon, whose write includes it.
 const StatusDelay = 5 * time.Second
 
-// brokeredDelay is how long the reason must stand why a gang waits for which others are to make room: they
-// are asked once it is written, and each second is one of the gang's wait.
+// brokeredDelay is the shorter delay for a gang with a waiting class: the operator requests its victims'
+// yield only after the reason is written.
 const brokeredDelay = 2 * time.Second
 
-// ReasonDelay is how long the reason why a job waits must stand before it is written.
+// ReasonDelay is how long the reason why a job waits must last before it is written.
 func ReasonDelay(job *v1alpha1.TrainingJob) time.Duration {
 	s := job.Status.Scheduling
 	if job.Status.Phase == v1alpha1.PhaseQueued && s != nil && s.WaitingClass != "" {
@@ -158,29 +158,29 @@ func ReasonDelay(job *v1alpha1.TrainingJob) time.Duration {
 	return StatusDelay
 }
 
-// ReasonStandsAt is when no pod will have changed for ReasonDelay.
+// ReasonStandsAt returns when no pod will have changed for ReasonDelay.
 func (o *Observation) ReasonStandsAt() time.Time { return o.ChangedAt().Add(ReasonDelay(o.Job)) }
 
 // Settled reports whether no pod has changed for StatusDelay.
 func (o *Observation) Settled() bool { return !o.Now.Before(o.SettlesAt()) }
 
-// SettlesAt is when the job will have settled.
+// SettlesAt returns when the job will have settled.
 func (o *Observation) SettlesAt() time.Time { return o.ChangedAt().Add(StatusDelay) }
 
-// While a burst of gangs is placed, the nodes and the operator are behind with all of them: that ranks have
-// nodes and do not run yet is told a second later for every ten jobs that are queued, and 15 s at most.
+// While a burst of gangs is placed, ranks start slowly. So the phase Starting is written one second later for
+// every ten queued jobs, at most 15 s later.
 const (
 	startDelayPerJob = time.Second / 10
 	maxStartDelay    = 15 * time.Second
 )
 
-// PlacedSlowlyAt is when a queued gang whose ranks are placed, and do not change, is told to be starting.
+// PlacedSlowlyAt returns when a queued gang with placed ranks enters Starting, if its pods do not change.
 func (o *Observation) PlacedSlowlyAt() time.Time {
 	delay := min(time.Duration(o.Waiting)*startDelayPerJob, maxStartDelay).Truncate(time.Second)
 	return o.SettlesAt().Add(delay)
 }
 
-// ChangedAt is when a pod of the job or its phase changed last. A pod whose clock runs ahead has changed now.
+// ChangedAt returns when a pod of the job or its phase last changed, at most Now.
 func (o *Observation) ChangedAt() time.Time {
 	changed := o.changed
 	if changed.After(o.Now) {
@@ -192,7 +192,7 @@ func (o *Observation) ChangedAt() time.Time {
 	return changed
 }
 
-// PhaseSince is when the job entered its phase; zero before the first one.
+// PhaseSince returns when the job entered its phase; zero before the first one.
 func (o *Observation) PhaseSince() time.Time {
 	if n := len(o.Job.Status.Transitions); n > 0 {
 		return o.Job.Status.Transitions[n-1].Time.Time
@@ -200,14 +200,14 @@ func (o *Observation) PhaseSince() time.Time {
 	return time.Time{}
 }
 
-// Time is Now as the status writes it, in whole seconds.
+// Time returns Now in whole seconds, for the status.
 func (o *Observation) Time() metav1.Time { return metav1.NewTime(o.Now.Truncate(time.Second)) }
 
 // OnLostNode reports whether the pod's deletion hangs on a node that does not answer.
 func (o *Observation) OnLostNode(pod *corev1.Pod) bool { return onLostNode(pod, o.Nodes, o.Now) }
 
-// RankRestarts is how often the kubelet restarted containers in this attempt under scope Rank, without those
-// of roles that are always restarted. A rank that was replaced counts from zero again.
+// RankRestarts returns how often the kubelet restarted containers in this attempt under scope Rank, without
+// roles that are always restarted. A replaced rank starts again at zero.
 func (o *Observation) RankRestarts() int32 {
 	if o.Scope != v1alpha1.ScopeRank || len(o.Pods) == 0 {
 		return o.Job.Status.RankRestarts
@@ -215,8 +215,8 @@ func (o *Observation) RankRestarts() int32 {
 	return o.ContainerRestarts()
 }
 
-// ContainerRestarts sums what the kubelet restarted in this attempt, without roles that are always restarted.
-// In an elastic gang whatever breaks one rank breaks all, so the rank with the most restarts counts.
+// ContainerRestarts sums the kubelet's restarts in this attempt, without roles that are always restarted. In
+// an elastic gang a failure breaks all ranks, so only the rank with the most restarts counts.
 func (o *Observation) ContainerRestarts() int32 {
 	var n int32
 	for i := range o.Ranks {
@@ -231,8 +231,8 @@ func (o *Observation) ContainerRestarts() int32 {
 	return n
 }
 
-// Restarts is the number of restarts spent so far: what the status counted, and what the kubelet has added
-// since. What a replaced rank had spent stays spent.
+// Restarts returns the number of spent restarts: those in the status, and the kubelet's since then. It never
+// falls when a rank is replaced.
 func (o *Observation) Restarts() int32 {
 	return o.Job.Status.Restarts + max(0, o.RankRestarts()-o.Job.Status.RankRestarts)
 }

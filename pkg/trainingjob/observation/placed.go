@@ -6,9 +6,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// PlacedRanks are the ranks of the current attempt that hold a node, by role, as far as a status tells. It
-// lists the ranks up to a bound, those that wait for a node before those that have one: of a larger gang that
-// is queued none counts, and of one that runs without some of its ranks too many may.
+// PlacedRanks returns the number of ranks of the current attempt that hold a node, by role, from the status.
+// The status lists a bounded number of ranks, those without a node first. So the result is zero for a larger
+// queued gang, and can be too high for a larger gang that runs without some ranks.
 func PlacedRanks(st *v1alpha1.TrainingJobStatus) map[v1alpha1.Role]int32 {
 	waiting := map[v1alpha1.Role]int32{}
 	for i := range st.Workers {

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Ended reports whether a pod's containers have ended for good: it holds no resources any more.
+// Ended reports whether a pod has ended: it holds no resources any more.
 func Ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
@@ -20,7 +20,7 @@ func Ready(pod *corev1.Pod) bool {
 	return c != nil && c.Status == corev1.ConditionTrue
 }
 
-// RestartCount is how often the kubelet restarted the pod's containers.
+// RestartCount returns how often the kubelet restarted the pod's containers.
 func RestartCount(pod *corev1.Pod) int32 {
 	var n int32
 	for i := range pod.Status.ContainerStatuses {
@@ -29,7 +29,7 @@ func RestartCount(pod *corev1.Pod) int32 {
 	return n
 }
 
-// disrupted is the pod's DisruptionTarget condition, if it is true.
+// disrupted returns the pod's DisruptionTarget condition if it is true; else nil.
 func disrupted(pod *corev1.Pod) *corev1.PodCondition {
 	if c := condition(pod, corev1.DisruptionTarget); c != nil && c.Status == corev1.ConditionTrue {
 		return c
@@ -46,7 +46,7 @@ func condition(pod *corev1.Pod, t corev1.PodConditionType) *corev1.PodCondition 
 	return nil
 }
 
-// termination of a container. The final one ended for good; the others were followed by a restart.
+// termination of a container. After a final one the kubelet does not restart the container.
 type termination struct {
 	*corev1.ContainerStateTerminated
 	final bool
@@ -78,7 +78,7 @@ func started(pod *corev1.Pod) bool {
 		pod.Status.Phase == corev1.PodFailed && pod.Spec.NodeName != "" && len(pod.Status.ContainerStatuses) == 0
 }
 
-// Started is when a container of the pod last started; nil where it never did.
+// Started returns when a container of the pod last started; nil if it never did.
 func Started(pod *corev1.Pod, container string) *metav1.Time {
 	for i := range pod.Status.ContainerStatuses {
 		s := &pod.Status.ContainerStatuses[i]
@@ -101,7 +101,7 @@ func Started(pod *corev1.Pod, container string) *metav1.Time {
 	return nil
 }
 
-// lastChange is the latest time at which the pod says that something about it changed.
+// lastChange returns the latest time of a change that the pod records.
 func lastChange(pod *corev1.Pod) time.Time {
 	last := pod.CreationTimestamp.Time
 	later := func(t time.Time) {
@@ -131,7 +131,7 @@ func valuesByKey(m map[string]string) []string {
 	return values
 }
 
-// Unschedulable is what the scheduler wrote on a pod that it could not place; "" when it wrote nothing.
+// Unschedulable returns the scheduler's message on a pod that it could not place; "" if there is none.
 func Unschedulable(pod *corev1.Pod) string {
 	if c := condition(pod, corev1.PodScheduled); c != nil && c.Status == corev1.ConditionFalse {
 		return Line(c.Message)

@@ -11,7 +11,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// RankState is where one rank of the current attempt is.
+// RankState is the state of one rank of the current attempt.
 type RankState int
 
 // The states of a rank.
@@ -30,14 +30,14 @@ type Rank struct {
 	spec.RankRef
 	Policy v1alpha1.RestartPolicy
 	State  RankState
-	// Pod is nil while the rank has none. Departed is the pod as it last was, where that is known.
+	// Pod is nil while the rank has none. Departed is the last state of its deleted pod, if known.
 	Pod, Departed *corev1.Pod
-	// CutShort: it exited 0 when it had been told to end (see toldToEnd), and rank 0 did not say with it that
+	// CutShort: it exited 0 after a stop was requested (see stopRequested), and rank 0 did not report that
 	// every step is trained.
 	CutShort bool
 }
 
-// LastPod is the rank's pod, or its departed pod; nil when neither is known.
+// LastPod returns the rank's pod, or its departed pod; nil if neither is known.
 func (r *Rank) LastPod() *corev1.Pod {
 	if r.Pod != nil {
 		return r.Pod
@@ -50,19 +50,18 @@ func (r *Rank) Addressed() bool {
 	return r.Pod != nil && r.State != RankFailed && len(r.Pod.Status.PodIPs) > 0
 }
 
-// Attempt is the current attempt as its pods show it: its ranks in rank order, and the pods that are no part
-// of it.
+// Attempt is the current attempt as observed: its ranks in rank order, and the job's other pods.
 type Attempt struct {
 	Roles []spec.Role
-	// Elastic: the gang trains with the ranks that are there.
+	// Elastic: the gang trains with the ranks that it has.
 	Elastic bool
-	// Success is the policy that says which ranks decide it.
+	// Success is the policy for which ranks decide the job's success.
 	Success v1alpha1.SuccessPolicy
 	Ranks   []Rank
-	// Stale pods belong to another attempt, or to a rank that the spec no longer has: they must be gone
+	// Stale pods belong to another attempt, or to a rank that the spec no longer has. They must be deleted
 	// before anything is created.
 	Stale []*corev1.Pod
-	// Live pods, of whatever attempt, have not ended yet.
+	// Live pods, of any attempt, have not ended yet.
 	Live []*corev1.Pod
 }
 
@@ -137,10 +136,10 @@ func stateOf(r *Rank, remembered bool) RankState {
 	return RankPending
 }
 
-// checkCutShort takes the success from a rank that left because it was told to: exit code 0 says no more than
-// that. Only what the agent of the rank that reports says of its trainer does (believed).
+// checkCutShort marks a rank that exited 0 because it was stopped, which is no success. The exception is a
+// rank that reports (believed) and whose agent reported that every step is trained.
 func (r *Rank) checkCutShort(believed bool) {
-	if pod := r.LastPod(); !toldToEnd(pod) || believed && saidCompleted(pod) {
+	if pod := r.LastPod(); !stopRequested(pod) || believed && reportedCompleted(pod) {
 		return
 	}
 	r.State, r.CutShort = RankFailed, true
@@ -149,7 +148,7 @@ func (r *Rank) checkCutShort(believed bool) {
 	}
 }
 
-func saidCompleted(pod *corev1.Pod) bool {
+func reportedCompleted(pod *corev1.Pod) bool {
 	for _, t := range terminations(pod) {
 		message, err := checkpoint.ParseTermination([]byte(t.Message))
 		if err == nil && message.Phase == checkpoint.PhaseCompleted {
@@ -159,7 +158,7 @@ func saidCompleted(pod *corev1.Pod) bool {
 	return false
 }
 
-// Reporter is the rank that speaks for the training (see spec.Reporter); nil for an attempt without ranks.
+// Reporter returns the rank that reports for the gang (see spec.Reporter); nil for an attempt without ranks.
 func (o *Attempt) Reporter() *Rank {
 	if len(o.Roles) == 0 {
 		return nil
@@ -170,7 +169,7 @@ func (o *Attempt) Reporter() *Rank {
 	return nil
 }
 
-// Count is the number of ranks in any of the given states.
+// Count returns the number of ranks in any of the given states.
 func (o *Attempt) Count(states ...RankState) int32 {
 	var n int32
 	for i := range o.Ranks {

@@ -22,115 +22,113 @@ type Snapshot struct {
 	Pods []*corev1.Pod
 	// Resolvers are the pods that search the job's volume for checkpoints (see render.IsResolver).
 	Resolvers []*corev1.Pod
-	// Departed pods of this job, as they were before they were deleted, in the order in which they went: a rank
-	// that was replaced has several. They come from the deletion events that this process has seen, so they may
-	// be incomplete; a pod that is missing here and in Pods has vanished without a trace.
+	// Departed pods of this job, as they were before their deletion, in the order of deletion. A replaced rank
+	// has several. They come from the deletion events that this process received, so they can be incomplete.
 	Departed []*corev1.Pod
-	// NamedAttempt is the attempt to whose ranks names lead now; 0: there are no names. Where they lead to ranks
-	// of more than one, it is another one than the current.
+	// NamedAttempt is the attempt to whose ranks the host names resolve now; 0: there are no names. If they
+	// resolve to several attempts, it is not the current one.
 	NamedAttempt int32
 	// Report is the latest accepted report of the job's rank 0; nil when there is none.
 	Report *Reported
-	// Agent as the operator is configured.
+	// Agent from the operator's configuration.
 	Agent render.Agent
-	// GPUs says what counts as GPUs; as the operator is configured.
+	// GPUs configures which resources count as GPUs.
 	GPUs framework.GPUs
-	// GPUTolerations of ranks that request GPUs; as the operator is configured.
+	// GPUTolerations of ranks that request GPUs, from the operator's configuration.
 	GPUTolerations []corev1.Toleration
-	// MLflowTrackingURI that ranks are told; empty: none. As the operator is configured.
+	// MLflowTrackingURI of the ranks, from the operator's configuration; empty: none.
 	MLflowTrackingURI string
-	// Lifecycle as the operator is configured.
+	// Lifecycle from the operator's configuration.
 	Lifecycle Lifecycle
 	// Nodes by name, for those that Pods name. A node that is absent here does not exist.
 	Nodes map[string]NodeState
-	// Backend chosen for the job; nil when there is none, and then SchedulerProblem says why.
+	// Backend chosen for the job; nil if there is none for the reason SchedulerProblem.
 	Backend          scheduler.Backend
 	SchedulerProblem *v1alpha1.Blocker
-	// Gang as Backend sees it (see DescribeGang), and what its scheduler says of it.
+	// Gang as Backend renders it (see DescribeGang), and its scheduler's verdict.
 	Gang    Gang
 	Verdict scheduler.Verdict
-	// Why explains from the state of the cluster why the gang waits; false when nothing is known. It costs
-	// more than the rest of a decision, so it is called only while the job waits, and at most once. It is
-	// pure. May be nil.
+	// Why explains from the state of the cluster why the gang waits; false if unknown. It is expensive, so it
+	// is called at most once, and only while the job waits. It is pure, and can be nil.
 	Why func() (scheduler.Explanation, bool)
-	// ClusterUnknown: this process began a short while ago and does not know the state of the cluster yet, so
-	// that Why may not know what the process before it knew.
+	// ClusterUnknown: this process started recently and has not observed the whole cluster, so Why can be
+	// less complete than in the former process.
 	ClusterUnknown bool
-	// OtherReason is the Plan's of the decision before this one.
+	// OtherReason is from the Plan of the last decision.
 	OtherReason *OtherReason
-	// Waiting is the number of jobs that are queued, of which each asks why now and then.
+	// Waiting is the number of queued jobs. It sets how often each refreshes its reason.
 	Waiting int
-	// RunningJobs is the number of jobs that run, of which each tells now and then how far it is.
+	// RunningJobs is the number of running jobs. It sets how often each writes its progress.
 	RunningJobs int
-	// Woken is how the scheduler was woken for this gang so far.
+	// Woken is how often and when the scheduler was woken for this gang.
 	Woken Woken
 	// Unplaceable explains that no node can ever take a rank of the gang, so that its pods would only hold
-	// quota (see scheduler.Unplaceable); false where that is in doubt, or where waiting pods may bring nodes.
-	// It is called only while the job is queued, and at most once. It is pure. May be nil.
+	// quota (see scheduler.Unplaceable); false if unknown, or if an autoscaler could add nodes. It is called
+	// at most once, and only while the job is queued. It is pure, and can be nil.
 	Unplaceable func() (scheduler.Explanation, bool)
-	// Preemption is whom the planner would have make room for the gang, or has, without ObservedTime. Nil where
-	// it does not lack room, or nobody plans. Read-only.
+	// Preemption is the planner's result for the gang, without ObservedTime; nil if the gang does not lack
+	// capacity or planning is off. Read-only.
 	Preemption *v1alpha1.PreemptionStatus
-	// Plans: somebody plans who would make room, and must know what another start costs.
+	// Plans: the preemption planner is on and needs to know what another start costs.
 	Plans bool
-	// Brokers: the operator has others make room for gangs whose class asks for that.
+	// Brokers: the operator preempts for gangs whose class has a waiting class.
 	Brokers bool
-	// WaitingClass is the one under which the ranks wait of an attempt that begins; empty: none. Where the job's
-	// class names one that cannot be used, WaitingClassProblem says why.
+	// WaitingClass is the priority class under which the ranks of a new attempt wait; empty: none. If the
+	// job's class names an unusable one, WaitingClassProblem is the reason.
 	WaitingClass        string
 	WaitingClassProblem string
-	// GiveWay is set where the gang must make room for another one now.
+	// GiveWay is set if the gang must yield to another one now.
 	GiveWay *GiveWay
-	// SaveAhead is set where the gang is to save and to train on.
+	// SaveAhead is set if the gang should save and train on.
 	SaveAhead *SaveAhead
-	// Spare says whether the scheduler had better end others of the same priority than this gang; nil where that
-	// is not known yet.
+	// Spare reports whether the scheduler should preempt other gangs of the same priority first; nil if not
+	// known yet.
 	Spare *bool
-	// RoomReserved: the gang must not begin, since others make room for one of a higher priority.
+	// RoomReserved: the gang must not start, since the capacity is reserved for one of higher priority.
 	RoomReserved bool
-	// CreateBackoff is set while the API server's last answer to a create was a rejection.
+	// CreateBackoff is set while the API server's last response to a create was a rejection.
 	CreateBackoff *CreateBackoff
 	Now           time.Time
 }
 
-// ManagedElsewhere reports whether somebody else than this operator runs the job and writes its status.
+// ManagedElsewhere reports whether another controller runs the job and writes its status.
 func (s Snapshot) ManagedElsewhere() bool { return spec.ManagedElsewhere(s.Job) }
 
-// OtherReason is the reason for which a gang has seemed to wait, Since when, although another one was told.
+// OtherReason is a newer reason for a gang's wait than the reported one, and since when it holds.
 type OtherReason struct {
 	Reason string
 	Since  time.Time
 }
 
-// GiveWay is the order that a gang makes room for another one of a higher priority.
+// GiveWay orders a gang to yield to another one of higher priority.
 type GiveWay struct {
-	// Name of that one's job, and its UID; empty where it is in another namespace.
+	// Name and UID of the preemptor's job; empty if it is in another namespace.
 	Name string
 	UID  types.UID
-	// Mode in which the gang is ended, at the latest at the Deadline.
+	// Mode in which the operator stops the gang, at the Deadline at the latest.
 	Mode     v1alpha1.PreemptionMode
 	Deadline time.Time
-	// LossGPUSeconds that its end is expected to cost.
+	// LossGPUSeconds is the expected loss.
 	LossGPUSeconds int64
 }
 
-// SaveAhead says that a gang may soon have to make room for another one.
+// SaveAhead requests a checkpoint from a gang that may have to yield soon.
 type SaveAhead struct {
-	// Name of that one's job; empty where it is in another namespace.
+	// Name of the preemptor's job; empty if it is in another namespace.
 	Name string
 }
 
-// NodeState is what a drain must know of a node.
+// NodeState is the state of a node.
 type NodeState struct {
 	Ready bool
 }
 
-// CreateBackoff says that the API server rejected a create for a reason that only somebody else can remove: a
-// name that is taken, a quota that is used up, an invalid pod. It lives in the shell's memory; after a
-// restart of the operator the same rejection is met again.
+// CreateBackoff records that the API server rejected a create for a reason that the operator cannot remove: a
+// name in use, a spent quota, an invalid pod. pkg/controller keeps it in memory; after a restart of the
+// operator the API server rejects the create again.
 type CreateBackoff struct {
 	Blocker v1alpha1.Blocker
-	// GiveBack: the attempt's pods must go until RetryTime, since part of a gang must hold nothing.
+	// GiveBack: the attempt's pods are deleted, since an incomplete gang must hold no resources.
 	GiveBack bool
 	// RetryTime is the time before which nothing is created.
 	RetryTime time.Time

@@ -9,17 +9,17 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// maxForeignLine is the longest line that is taken from others, in bytes: as long as a condition's message
-// may be (k8s.io/apimachinery metav1.Condition).
+// maxForeignLine is the longest line of foreign text, in bytes: the limit of a condition's message
+// (k8s.io/apimachinery metav1.Condition).
 const maxForeignLine = 32768
 
-// Line makes a text that a trainer, a registry, the kubelet or a scheduler wrote fit to be shown: one line of
-// valid UTF-8, without characters that a terminal obeys or that reorder the text around them.
+// Line sanitizes a text of a trainer, a registry, the kubelet or a scheduler. It returns one line of valid
+// UTF-8 without characters that control a terminal or reorder the text around them.
 func Line(s string) string {
 	return checkpoint.Printable(escapeSequences.ReplaceAllString(s, ""), maxForeignLine)
 }
 
-// Lines does the same to a log, whose lines and tabs stay. A progress bar's carriage returns become lines.
+// Lines sanitizes a log. It keeps lines and tabs; the carriage returns of progress bars become line breaks.
 func Lines(s string) string {
 	s = strings.ToValidUTF8(escapeSequences.ReplaceAllString(s, ""), "?")
 	s = strings.ReplaceAll(s, "\r\n", "\n")
@@ -36,7 +36,7 @@ func Lines(s string) string {
 	}, s))
 }
 
-// plainVerdict makes what the scheduler says, and what the state of the cluster says, fit to be shown.
+// plainVerdict sanitizes the texts of the scheduler's verdict and of Why.
 func plainVerdict(s *Snapshot) {
 	v := &s.Verdict
 	v.Reason, v.Message, v.NextStep = Line(v.Reason), Line(v.Message), Line(v.NextStep)
@@ -49,7 +49,7 @@ func plainVerdict(s *Snapshot) {
 	}
 }
 
-// escapeSequences of a terminal, such as colours and titles (ECMA-48: CSI and OSC sequences). What is left of
-// others loses its control characters alone.
+// escapeSequences of a terminal, such as colours and titles (ECMA-48: CSI and OSC sequences). Other sequences
+// lose only their control characters.
 var escapeSequences = regexp.MustCompile(
 	"(?:\x1b\\[|\u009b)[0-?]*[ -/]*[@-~]|\x1b\\][^\x07\x1b]*(?:\x07|\x1b\\\\)")

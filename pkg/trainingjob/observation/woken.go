@@ -11,22 +11,22 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// Woken is how often the operator has woken a scheduler that rests beside room for a gang, and when last. It
-// is kept on what was changed to that end, so that a crash or another leader wakes it no more often.
+// Woken is how often the operator has woken a scheduler that does not retry a gang although capacity is free,
+// and when last. It is an annotation of the object that wakes the scheduler, so that it survives a crash.
 type Woken struct {
 	Times int
 	Last  time.Time
 }
 
-// A scheduler that was woken in vain is woken again after firstRest, and then each time after twice as long,
-// up to longestRest. After forgetRest it is another rest.
+// The operator wakes a scheduler again after firstRest, and then each time after twice as long, up to
+// longestRest. After forgetRest it counts from zero.
 const (
 	firstRest   = 10 * time.Second
 	longestRest = 5 * time.Minute
 	forgetRest  = 2 * longestRest
 )
 
-// WokenOf reads the latest of the annotations of a gang's group and pods.
+// WokenOf returns the latest of the annotations of a gang's group and pods.
 func WokenOf[T metav1.Object](objects []T) Woken {
 	var latest Woken
 	for _, o := range objects {
@@ -37,7 +37,7 @@ func WokenOf[T metav1.Object](objects []T) Woken {
 	return latest
 }
 
-// parseWoken returns the zero Woken for what String has not written: the annotation is anybody's to edit.
+// parseWoken returns the zero Woken for an invalid value, since users can edit the annotation.
 func parseWoken(value string) Woken {
 	times, last, _ := strings.Cut(value, " ")
 	n, err := strconv.Atoi(times)
@@ -51,12 +51,12 @@ func parseWoken(value string) Woken {
 	return Woken{Times: n, Last: t}
 }
 
-// String is the value of the annotation.
+// String returns the value of the annotation.
 func (w Woken) String() string {
 	return fmt.Sprintf("%d %s", w.Times, w.Last.UTC().Format(time.RFC3339))
 }
 
-// Before forgets what is not before now: a clock that ran ahead must not put the next time off.
+// Before returns the zero Woken for a time in the future: a fast clock must not delay the next wake-up.
 func (w Woken) Before(now time.Time) Woken {
 	if w.Last.After(now) {
 		return Woken{}
@@ -64,7 +64,7 @@ func (w Woken) Before(now time.Time) Woken {
 	return w
 }
 
-// Due is when the scheduler may be woken again; zero: at once.
+// Due returns when the scheduler can be woken again; zero: at once.
 func (w Woken) Due() time.Time {
 	if w.Times == 0 {
 		return time.Time{}
@@ -76,7 +76,7 @@ func (w Woken) Due() time.Time {
 	return w.Last.Add(min(rest, longestRest))
 }
 
-// Again is what it becomes when the scheduler is woken at now.
+// Again returns the Woken after a wake-up at now.
 func (w Woken) Again(now time.Time) Woken {
 	if now.Sub(w.Last) > forgetRest {
 		w.Times = 0

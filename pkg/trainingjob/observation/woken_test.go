@@ -54,6 +54,6 @@ func TestWokenIsReadFromWhatWasChanged(t *testing.T) {
 		t.Errorf("got %v, want %v", got, latest)
 	}
 	if got := WokenOf(pods[3:]); got != (Woken{}) {
-		t.Errorf("anybody may edit an annotation: %v", got)
+		t.Errorf("an edited annotation is not ignored: %v", got)
 	}
 }

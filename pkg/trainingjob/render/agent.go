@@ -12,19 +12,19 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// Agent is what the operator's configuration says of the program that runs beside the trainer (pkg/agent).
+// Agent configures the program that runs the trainer in each pod (pkg/agent).
 type Agent struct {
 	// Image whose entrypoint is the agent; empty: no job with checkpoints can start.
 	Image string
-	// ReportURL that rank 0 posts its reports to; empty: there is no report server, and the operator learns
-	// only what the termination messages say.
+	// ReportURL that rank 0 posts its reports to; empty: there is no report server, and the operator reads
+	// only termination messages.
 	ReportURL string
 	// ReportCA holds the certificates, in PEM, of the authorities that may sign the report server's
 	// certificate.
 	ReportCA string
 	// Audience of the token that a report carries.
 	Audience string
-	// SearchPriorityClass of the pod that searches a volume; empty: it names none.
+	// SearchPriorityClass of the pod that searches a volume; empty: none.
 	SearchPriorityClass string
 }
 
@@ -48,7 +48,7 @@ const agentGraceSeconds = 10
 // 600.
 const tokenSeconds int64 = 3600
 
-// agentRank is the number by which a rank's agent knows itself. Number 0 reports for the whole gang.
+// agentRank returns the number of a rank's agent. Number 0 reports for the gang.
 func agentRank(roles []spec.Role, ref spec.RankRef, number int32) int32 {
 	if reporter, _ := spec.Reporter(roles); ref == reporter {
 		return 0
@@ -56,7 +56,7 @@ func agentRank(roles []spec.Role, ref spec.RankRef, number int32) int32 {
 	return max(1, number)
 }
 
-// wrap puts the agent around the trainer of a rank of a job with checkpoints. number is its agentRank.
+// wrap makes the agent run the trainer of a rank of a job with checkpoints. number is its agentRank.
 func wrap(job *v1alpha1.TrainingJob, pod *corev1.Pod, attempt, number int32, agent Agent) error {
 	c := spec.Checkpoints(job)
 	trainer := spec.Framework(job).Trainer(&pod.Spec)
@@ -67,7 +67,7 @@ func wrap(job *v1alpha1.TrainingJob, pod *corev1.Pod, attempt, number int32, age
 	asks := agent.ReportURL != "" && spec.AsksToResume(job)
 	trainer.Command = slices.Concat(agentCommand(c, trainer, number, asks), trainer.Command)
 	mountCheckpoints(job, &pod.Spec, trainer)
-	if agent.ReportURL != "" && (number == 0 || asks) { // rank 0 reports for the whole gang
+	if agent.ReportURL != "" && (number == 0 || asks) { // rank 0 reports for the gang
 		env = append(env, reportEnv(agent)...)
 		mountToken(&pod.Spec, trainer, agent)
 	}
@@ -92,7 +92,7 @@ func install(job *v1alpha1.TrainingJob, pod *corev1.Pod, agent Agent) {
 
 func isContractEnv(e corev1.EnvVar) bool { return slices.Contains(spec.ContractEnv, e.Name) }
 
-// agentCommand is what precedes the trainer's own command.
+// agentCommand returns the command before the trainer's own.
 func agentCommand(
 	c *v1alpha1.CheckpointSpec, trainer *corev1.Container, number int32, asks bool,
 ) []string {
@@ -109,7 +109,7 @@ func agentCommand(
 	return append(run, "--")
 }
 
-// mountCheckpoints gives the trainer the place of the checkpoints.
+// mountCheckpoints mounts the volume of the checkpoints into the trainer.
 func mountCheckpoints(job *v1alpha1.TrainingJob, pod *corev1.PodSpec, trainer *corev1.Container) {
 	c := job.Spec.Checkpoint
 	if spec.OnVolume(c) {
@@ -122,7 +122,7 @@ func mountCheckpoints(job *v1alpha1.TrainingJob, pod *corev1.PodSpec, trainer *c
 	}
 }
 
-// mountToken gives the trainer the token that reports carry.
+// mountToken mounts the token for reports into the trainer.
 func mountToken(pod *corev1.PodSpec, trainer *corev1.Container, agent Agent) {
 	trainer.VolumeMounts = append(trainer.VolumeMounts,
 		corev1.VolumeMount{Name: tokenVolume, MountPath: tokenDir, ReadOnly: true})

@@ -107,13 +107,13 @@ func TestJobsOnOneClaimAreApart(t *testing.T) {
 		maps.Copy(seen, places)
 		want := "--volume=/checkpoints=pvc://models/" + slices.Collect(maps.Keys(places))[0]
 		if !slices.Contains(resolver.Spec.Containers[0].Args, want) {
-			t.Errorf("the search is told %v, want %s", resolver.Spec.Containers[0].Args, want)
+			t.Errorf("the search has arguments %v, want %s", resolver.Spec.Containers[0].Args, want)
 		}
 	}
 }
 
-// TestTrainersAreToldTheBase: where the operator knows no checkpoint, a trainer on an object store can look.
-func TestTrainersAreToldTheBase(t *testing.T) {
+// TestTrainersGetTheBase: without a known checkpoint, a trainer on an object store can search there.
+func TestTrainersGetTheBase(t *testing.T) {
 	for want, change := range map[string]func(*v1alpha1.TrainingJob){
 		"s3://models/bert/bert-0a1b2c3d": onObjectStore, "/checkpoints": onClaim,
 	} {
@@ -154,7 +154,7 @@ func TestAgentOfServers(t *testing.T) {
 	}
 }
 
-// TestElasticRank: torchrun is told of the minimum, and of backoffLimit.
+// TestElasticRank: torchrun gets the minimum and backoffLimit.
 func TestElasticRank(t *testing.T) {
 	job := jobtest.New(4, func(j *v1alpha1.TrainingJob) {
 		j.Spec.ElasticPolicy = &v1alpha1.ElasticPolicy{MinReplicas: 2}

@@ -9,14 +9,13 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// defaultClaimSize is the size of a claim whose size the spec does not give.
+// defaultClaimSize is the size of a claim without a size in the spec.
 var defaultClaimSize = resource.MustParse("10Gi")
 
-// Claim is the claim that must exist for the job's checkpoints; nil where the user brings one, or none is
-// needed.
+// Claim returns the claim that the operator creates for the job's checkpoints; nil if the user names one, or
+// none is needed.
 //
-// It has no owner unless the user asks for that: the end of a job must never delete a model. Its label says
-// which job it was made for.
+// By default it has no owner, so that the deletion of a job does not delete its model. A label names the job.
 func Claim(job *v1alpha1.TrainingJob) *corev1.PersistentVolumeClaim {
 	c := spec.Checkpoints(job)
 	if c == nil || !spec.OnVolume(c) || c.PVC.ClaimName != "" {

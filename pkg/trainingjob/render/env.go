@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// withEnv puts the operator's variables first, since the user's may refer to them as $(RANK). A variable that
-// the user sets keeps the user's value.
+// withEnv puts the operator's variables first, since the user's can refer to them as $(RANK). The user's
+// value of a variable takes precedence.
 func withEnv(own, operators []corev1.EnvVar) []corev1.EnvVar {
 	set := make(map[string]struct{}, len(own))
 	for _, e := range own {

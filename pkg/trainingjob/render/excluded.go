@@ -6,10 +6,10 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// keepOff keeps a pod off the nodes that are excluded for its job. It belongs to the pod and not to its
-// role's template, since schedulers compare that over attempts. Nodes are named by their names and not by
-// their label kubernetes.io/hostname, which may differ.
-func keepOff(pod *corev1.Pod, d *v1alpha1.DisruptionStatus) {
+// avoidNodes adds an affinity to a pod that avoids the nodes excluded for its job. It changes the pod and not
+// its role's template, which schedulers compare across attempts. It uses the names of nodes, since their
+// label kubernetes.io/hostname can differ.
+func avoidNodes(pod *corev1.Pod, d *v1alpha1.DisruptionStatus) {
 	if d == nil || len(d.ExcludedNodes) == 0 {
 		return
 	}

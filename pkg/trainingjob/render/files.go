@@ -24,8 +24,8 @@ const (
 	filesDir    = spec.ReservedDir + "/files"
 )
 
-// file is a file that every container of a pod finds. Its content is an annotation of the pod and the kubelet
-// writes the file, so that no other object has to exist.
+// file is a file in every container of a pod. Its content is an annotation of the pod, from which the kubelet
+// writes the file, so that no other object is needed.
 type file struct{ name, annotation, content string }
 
 // addFrameworkFiles gives every container the files of its framework: contents by name (see

@@ -10,8 +10,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// Gang is what a scheduler must know of the given attempt of a job. hasPods says whether ranks of the attempt
-// exist.
+// Gang returns the scheduler's input for an attempt of a job. hasPods: ranks of the attempt exist.
 func Gang(job *v1alpha1.TrainingJob, attempt int32, hasPods bool) scheduler.Gang {
 	policy := job.Spec.RunPolicy.SchedulingPolicy
 	g := scheduler.Gang{
@@ -51,7 +50,8 @@ func Gang(job *v1alpha1.TrainingJob, attempt int32, hasPods bool) scheduler.Gang
 	return g
 }
 
-// waitingClass of an attempt's ranks: the status says it of the current one alone.
+// waitingClass returns the waiting class of an attempt's ranks. The status has it for the current attempt
+// only.
 func waitingClass(job *v1alpha1.TrainingJob, attempt int32) string {
 	if s := job.Status.Scheduling; s != nil && attempt == job.Status.Attempt {
 		return s.WaitingClass
@@ -64,8 +64,8 @@ func hasPreemptionGate(job *v1alpha1.TrainingJob, attempt int32) bool {
 	return s != nil && attempt == job.Status.Attempt && s.PreemptionGate
 }
 
-// atLeast raises a list of resources to what the user gives. What ranks request is the floor: a smaller sum
-// would let the gang pass its queue's quota, which counts the sum.
+// atLeast raises a list of resources to the user's values. The ranks' requests are the minimum: with a
+// smaller sum the gang would bypass its queue's quota.
 func atLeast(sum, given corev1.ResourceList) corev1.ResourceList {
 	for name, q := range given {
 		if floor := sum[name]; q.Cmp(floor) > 0 {
@@ -75,7 +75,7 @@ func atLeast(sum, given corev1.ResourceList) corev1.ResourceList {
 	return sum
 }
 
-// minResources is what the gang's first minAvailable ranks request together, from the pods as they will be
+// minResources returns the sum of the requests of the gang's first minAvailable ranks, from the final pods
 // (scheduler.RequestsOf).
 func minResources(roles []scheduler.Role) corev1.ResourceList {
 	sum := corev1.ResourceList{}
@@ -100,7 +100,8 @@ func times(q resource.Quantity, n int32) resource.Quantity {
 	return q
 }
 
-// GPUs is the number of GPUs that all ranks of the job request together, by what counts as such.
+// GPUs returns the number of GPUs that all ranks of the job request. counted are the resources that count as
+// GPUs.
 func GPUs(job *v1alpha1.TrainingJob, counted framework.GPUs) int64 {
 	var n int64
 	for _, role := range spec.Roles(job) {
@@ -109,8 +110,7 @@ func GPUs(job *v1alpha1.TrainingJob, counted framework.GPUs) int64 {
 	return n
 }
 
-// GPUsOfRanks is the number of GPUs that some ranks of the job request together, by how many there are of
-// each role.
+// GPUsOfRanks returns the number of GPUs that the given numbers of ranks of each role request.
 func GPUsOfRanks(job *v1alpha1.TrainingJob, ranks map[v1alpha1.Role]int32, counted framework.GPUs) int64 {
 	var n int64
 	for _, role := range spec.Roles(job) {

@@ -75,7 +75,7 @@ func TestGang(t *testing.T) {
 			},
 		},
 		"minAvailable below the ranks": {
-			reason: "the Master is first, then Workers by index: the sum does not depend on whom the scheduler picks",
+			reason: "the Master is first, then Workers by index: the sum does not depend on the scheduler",
 			job: jobtest.New(0, jobtest.Roles, func(j *v1alpha1.TrainingJob) {
 				jobtest.SetGPUs(j, v1alpha1.RoleMaster, "1")
 				jobtest.SetGPUs(j, v1alpha1.RoleWorker, "4")
@@ -222,8 +222,8 @@ func TestGPUs(t *testing.T) {
 	}
 }
 
-// TestFrameworksAreToldOfGPUs: torchrun starts as many processes as a rank has devices.
-func TestFrameworksAreToldOfGPUs(t *testing.T) {
+// TestFrameworksGetGPUs: torchrun starts as many processes as a rank has devices.
+func TestFrameworksGetGPUs(t *testing.T) {
 	job := jobtest.New(2)
 	job.Spec.Resources = jobtest.Requests("nvidia.com/mig-1g.5gb", "2")
 	for _, tc := range []struct {

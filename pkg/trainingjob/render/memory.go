@@ -15,9 +15,9 @@ const (
 	sharedMemoryDir    = "/dev/shm"
 )
 
-// shareMemory gives the trainer a /dev/shm that its processes can work with: container runtimes give 64 MiB,
-// of which data loaders and NCCL die. It belongs to the pod and not to its role's template, which schedulers
-// compare over attempts: memory of this kind is never requested.
+// shareMemory gives the trainer a larger /dev/shm: container runtimes give 64 MiB, with which data loaders
+// and NCCL crash. It changes the pod and not its role's template, which schedulers compare across attempts:
+// no pod requests this memory.
 func shareMemory(job *v1alpha1.TrainingJob, pod *corev1.Pod, gpus int64) {
 	size := spec.SharedMemory(job, gpus)
 	trainer := spec.Framework(job).Trainer(&pod.Spec)

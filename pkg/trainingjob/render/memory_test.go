@@ -61,7 +61,7 @@ func TestConfiguredTolerationsKeepRunningGangs(t *testing.T) {
 			workers.Tolerations)
 	}
 	if added := gang.Roles[1].AddedTolerations; len(added) != 1 {
-		t.Errorf("the backend is told of %v as added", added)
+		t.Errorf("the backend gets %v as added", added)
 	}
 }
 

@@ -9,12 +9,12 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// Owner is the job as the controlling owner of everything made for it.
+// Owner returns the job as the controlling owner of its objects.
 func Owner(job *v1alpha1.TrainingJob) metav1.OwnerReference {
 	return *metav1.NewControllerRef(job, v1alpha1.GroupVersion.WithKind("TrainingJob"))
 }
 
-// PodLabels are the operator's labels on the pod of a rank.
+// PodLabels returns the operator's labels on the pod of a rank.
 func PodLabels(job *v1alpha1.TrainingJob, rank spec.RankRef, attempt int32) map[string]string {
 	l := map[string]string{
 		v1alpha1.LabelJobName:              job.Name,

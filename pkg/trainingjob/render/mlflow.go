@@ -17,9 +17,9 @@ const (
 	envMLflowExperimentID = "MLFLOW_EXPERIMENT_ID"
 )
 
-// mlflowEnv is what a container is told of MLflow, of which its own variables are not contradicted: a run is
-// one of its server's, and of its experiment, and clients refuse a name beside another experiment's number.
-// It belongs to the pod and not to its role's template, which schedulers compare over attempts.
+// mlflowEnv returns the MLflow variables of a container, without those that contradict its own: a run belongs
+// to its server and experiment, and clients refuse a name together with another experiment's ID. It changes
+// the pod and not its role's template, which schedulers compare across attempts.
 func mlflowEnv(job *v1alpha1.TrainingJob, own []corev1.EnvVar) []corev1.EnvVar {
 	m := job.Status.MLflow
 	sets := func(names ...string) bool {

@@ -72,7 +72,7 @@ func TestMLflowVariables(t *testing.T) {
 	}
 }
 
-// TestMLflowIsNotInTheGang: schedulers compare over attempts what they are told of a gang.
+// TestMLflowIsNotInTheGang: schedulers compare a gang across attempts.
 func TestMLflowIsNotInTheGang(t *testing.T) {
 	without, with := jobtest.New(2), jobtest.New(2, withMLflow)
 	if diff := cmp.Diff(Gang(without, 1, false).Roles, Gang(with, 1, false).Roles); diff != "" {

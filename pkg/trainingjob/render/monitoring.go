@@ -13,7 +13,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// metricsPort is the name of the trainer's port for metrics. No framework knows it.
+// metricsPort is the name of the trainer's port for metrics. No framework uses it.
 const metricsPort = "tj-metrics"
 
 // PodMonitorKind is the Prometheus Operator's (api/monitoring.coreos.com/v1, prometheus-operator v0.90).
@@ -21,8 +21,8 @@ var PodMonitorKind = schema.GroupVersionKind{
 	Group: "monitoring.coreos.com", Version: "v1", Kind: "PodMonitor",
 }
 
-// addMetrics tells a Prometheus that goes by annotations where a rank serves metrics, and names the port for
-// one that goes by PodMonitors. Annotations of the user's own stay.
+// addMetrics adds the annotations with which Prometheus finds a rank's metrics, and names the port for
+// PodMonitors. It keeps the user's annotations.
 func addMetrics(job *v1alpha1.TrainingJob, pod *corev1.Pod) {
 	m := spec.Monitoring(job)
 	if m == nil {
@@ -52,8 +52,8 @@ func addMetrics(job *v1alpha1.TrainingJob, pod *corev1.Pod) {
 	})
 }
 
-// PodMonitor has the Prometheus Operator scrape the ranks of a job; nil for one without metrics. Its series
-// carry the role and the index of the rank.
+// PodMonitor returns the object with which the Prometheus Operator scrapes the ranks of a job; nil for a job
+// without metrics. Its series have the role and the index of the rank.
 func PodMonitor(job *v1alpha1.TrainingJob) *unstructured.Unstructured {
 	m := spec.Monitoring(job)
 	if m == nil {

@@ -15,13 +15,13 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// MaxEndpoints is how many endpoints the API server takes in one EndpointSlice
+// MaxEndpoints is the API server's limit of endpoints in one EndpointSlice
 // (k8s.io/kubernetes/pkg/apis/discovery/validation).
 const MaxEndpoints = 1000
 
-// Service is the one headless Service of a job, under which its ranks have host names. It has no selector:
-// with one, kube-controller-manager writes Endpoints and EndpointSlices again and again while the pods of a
-// gang come up, more often than there are pods. Names writes them once.
+// Service returns the headless Service of a job, which gives its ranks host names. It has no selector: with
+// one, kube-controller-manager writes Endpoints and EndpointSlices for each change of each pod. Names writes
+// them once.
 func Service(job *v1alpha1.TrainingJob) *corev1.Service {
 	port := masterPort(job)
 	return &corev1.Service{
@@ -33,8 +33,7 @@ func Service(job *v1alpha1.TrainingJob) *corev1.Service {
 		Spec: corev1.ServiceSpec{
 			ClusterIP: corev1.ClusterIPNone,
 			Ports: []corev1.ServicePort{{
-				// The target port is the API server's default. It is given because what is applied is
-				// compared.
+				// The target port is the API server's default, so that the applied object compares as equal.
 				Name: framework.PortName, Port: port, TargetPort: intstr.FromInt32(port),
 			}},
 		},
@@ -47,9 +46,8 @@ type NamedRank struct {
 	Pod    *corev1.Pod
 }
 
-// Names are the EndpointSlices that lead from the host names of an attempt's ranks to their addresses. They
-// are for all ranks, also for those that are not ready, since they become ready only after they have met.
-// A rank stays in the slice that its number gives it, whichever others there are.
+// Names returns the EndpointSlices that resolve the host names of an attempt's ranks. They include ranks that
+// are not ready, since ranks become ready only after they have met. A rank's number alone decides its slice.
 func Names(job *v1alpha1.TrainingJob, attempt int32, ranks []NamedRank) []*discoveryv1.EndpointSlice {
 	var slices []*discoveryv1.EndpointSlice
 	for _, family := range []discoveryv1.AddressType{discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6} {
@@ -106,7 +104,7 @@ func endpoint(pod *corev1.Pod, address string) discoveryv1.Endpoint {
 	}
 }
 
-// addressOf is the first address of a family that a pod has.
+// addressOf returns the pod's first address of a family.
 func addressOf(pod *corev1.Pod, family discoveryv1.AddressType) (string, bool) {
 	for _, ip := range pod.Status.PodIPs {
 		if netutils.IsIPv6String(ip.IP) == (family == discoveryv1.AddressTypeIPv6) {

@@ -63,7 +63,7 @@ func TestLargeGangHasSeveralSlices(t *testing.T) {
 	}
 }
 
-func TestNobodyHasNames(t *testing.T) {
+func TestNamesWithoutRanks(t *testing.T) {
 	if got := Names(jobtest.New(1), 1, nil); len(got) > 0 {
 		t.Errorf("got %v", got)
 	}

@@ -14,13 +14,13 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// Pod is the whole pod of a rank of an attempt, before it joins a scheduler's group. To the rank, ranks that
-// the scheduler did not admit (see scheduler.Verdict) do not exist. The agent and the hyperparameters are not
-// in the role's template, which schedulers compare over attempts: they change nothing of what a rank
-// requests. gpus says what counts as the GPUs of which frameworks are told.
+// Pod returns the complete pod of a rank of an attempt, before it joins a scheduler's group. Its environment
+// omits ranks that the scheduler did not admit (see scheduler.Verdict). The agent and the hyperparameters are
+// not in the role's template, which schedulers compare across attempts, since they do not change a rank's
+// requests. gpus configures the resources that count as GPUs.
 //
-// It fails when spec.checkpoint.uri or the pinned resume point is no valid URI, when the framework's files
-// for a gang of this size are too large, or when the key that the ranks need is not recorded.
+// It fails if spec.checkpoint.uri or the resume point is no valid URI, if the framework's files are too large
+// for this number of ranks, or if the status lacks the key of the ranks.
 func Pod(
 	job *v1alpha1.TrainingJob, ref spec.RankRef, attempt int32, admitted map[string]int32, agent Agent,
 	gpus framework.GPUs,
@@ -54,7 +54,7 @@ func Pod(
 	addHyperparameters(job, pod)
 	shareMemory(job, pod, self.GPUs)
 	addMetrics(job, pod)
-	keepOff(pod, job.Status.Disruptions)
+	avoidNodes(pod, job.Status.Disruptions)
 	if spec.NeedsSSH(job) {
 		if err := addSSH(job, pod, gang, self); err != nil {
 			return nil, err
@@ -71,7 +71,7 @@ func Pod(
 	return pod, nil
 }
 
-// roleOf finds the role of a rank.
+// roleOf returns the role of a rank.
 func roleOf(roles []spec.Role, ref spec.RankRef) spec.Role {
 	return roles[slices.IndexFunc(roles, func(r spec.Role) bool { return r.Name == ref.Role })]
 }

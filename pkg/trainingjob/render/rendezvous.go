@@ -6,7 +6,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// peers describes the ranks of roles to each other, as their framework sees them.
+// peers returns the gang as its framework needs it.
 func peers(job *v1alpha1.TrainingJob, roles []spec.Role, counted framework.GPUs) framework.Gang {
 	gang := framework.Gang{Job: job.Name, FilesDir: filesDir, Host: func(role string, index int32) string {
 		return spec.RankHost(job.Name, spec.RankRef{Role: v1alpha1.Role(role), Index: index})

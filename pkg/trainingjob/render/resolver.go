@@ -12,12 +12,12 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// IsResolver reports whether a pod of a job searches its volume for checkpoints, and so is no rank.
+// IsResolver reports whether a pod of a job searches its volume for checkpoints. Such a pod is no rank.
 func IsResolver(pod *corev1.Pod) bool {
 	return pod.Labels[v1alpha1.LabelComponent] == v1alpha1.ComponentResolver
 }
 
-// ResolveTry is the number of the search that is under way, from 1; 0 when there is none.
+// ResolveTry returns the number of the current search, from 1; 0 if there is none.
 func ResolveTry(job *v1alpha1.TrainingJob) int32 {
 	if d := job.Status.Drain; d != nil && d.Resolve != nil {
 		return d.Resolve.Try
@@ -25,14 +25,13 @@ func ResolveTry(job *v1alpha1.TrainingJob) int32 {
 	return 0
 }
 
-// Resolver is the pod that searches the job's volume for the checkpoint to resume from between two attempts.
-// It is no rank and no part of the gang: the cluster's default scheduler places it where the job's own pods
-// may run, as the job's user, without its rights, its token, its priority or GPUs, and with the volume
-// mounted read-only. It fails when spec.checkpoint.uri or resumeFrom
-// is invalid.
+// Resolver returns the pod that searches the job's volume for the resume point between two attempts. It is no
+// part of the gang. The cluster's default scheduler places it where the job's pods can run. It has the job's
+// user, but not its rights, token, priority or GPUs, and mounts the volume read-only. It fails if
+// spec.checkpoint.uri or resumeFrom is invalid.
 //
-// A search must never preempt a gang, so it does not have the job's PriorityClass. It is not starved for
-// ever either: it ends at its deadline, and the job goes on from the last checkpoint that was reported.
+// A search must never preempt a gang, so it does not have the job's PriorityClass. If it does not start
+// before its deadline, the job continues from the last reported checkpoint.
 func Resolver(job *v1alpha1.TrainingJob, agent Agent) (*corev1.Pod, error) {
 	base, err := spec.CheckpointURI(job)
 	if err != nil {
@@ -48,7 +47,7 @@ func Resolver(job *v1alpha1.TrainingJob, agent Agent) (*corev1.Pod, error) {
 	}
 	roles := spec.Roles(job)
 	reporter, _ := spec.Reporter(roles)
-	template := roleTemplate(job, roleOf(roles, reporter)).Spec // it has the volume, as all do, and saves
+	template := roleTemplate(job, roleOf(roles, reporter)).Spec // it mounts the volume
 	trainer := spec.Framework(job).Trainer(&template)
 	mount := checkpointsMount(job)
 	mount.ReadOnly = true
@@ -87,18 +86,18 @@ func Resolver(job *v1alpha1.TrainingJob, agent Agent) (*corev1.Pod, error) {
 			PriorityClassName:  agent.SearchPriorityClass,
 		},
 	}
-	if a := template.Affinity; a != nil && a.NodeAffinity != nil { // to nodes only: the other ranks are gone
+	if a := template.Affinity; a != nil && a.NodeAffinity != nil { // the other ranks are deleted
 		pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: a.NodeAffinity}
 	}
 	return pod, nil
 }
 
-// resolverSeconds ends a search that no operator is there to end, in seconds. It is longer than any search
-// that one waits for (package decision).
+// resolverSeconds bounds a search if the operator is down, in seconds. It is longer than the deadline of a
+// search (package decision).
 const resolverSeconds int64 = 900
 
-// resolverResources are given in full, for namespaces whose quota demands requests and limits. The process
-// that reads the volume may take 160 MiB before it is ended (see pkg/agent), and the agent must outlive that.
+// resolverResources returns requests and limits, for namespaces whose quota requires both. The process that
+// reads the volume can take 160 MiB before the agent stops it (see pkg/agent).
 func resolverResources() corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{

@@ -4,9 +4,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// nobody is the user of the agent's own containers where the job forbids root and leaves the user to the
-// trainer's image.
-const nobody int64 = 65532
+// defaultUser is the user of the agent's own containers if the job forbids root and the trainer's image sets
+// the user.
+const defaultUser int64 = 65532
 
 // tokenPath is where the API server's admission mounts the service account's token into every container that
 // mounts nothing there (k8s.io/kubernetes/plugin/pkg/admission/serviceaccount, DefaultAPITokenMountPath).
@@ -15,9 +15,9 @@ const tokenPath = "/var/run/secrets/kubernetes.io/serviceaccount"
 // nonRootID is the user, the group and the group of the volumes under the profile NonRoot.
 const nonRootID int64 = 1000
 
-// applyNonRoot fills in what the Pod Security Standard "restricted" demands, where the user leaves it open
-// (k8s.io/pod-security-admission/policy, checks of level restricted). A user that is set for the pod alone
-// keeps its group.
+// applyNonRoot sets the fields that the Pod Security Standard "restricted" requires, unless the user sets
+// them (k8s.io/pod-security-admission/policy, checks of level restricted). A user that is set for the pod
+// alone keeps its group.
 func applyNonRoot(pod *corev1.PodSpec) {
 	if pod.SecurityContext == nil {
 		pod.SecurityContext = &corev1.PodSecurityContext{}
@@ -52,9 +52,9 @@ func setDefault[T any](field **T, value T) {
 	}
 }
 
-// agentSecurityContext is that of the agent's own containers. They read and write the trainer's files, so
-// they are who the trainer is: user, group and SELinux label. They take none of its rights: a privileged
-// trainer has an unprivileged agent.
+// agentSecurityContext returns that of the agent's own containers. They read and write the trainer's files,
+// so they have its user, group and SELinux label, but none of its rights: a privileged trainer has an
+// unprivileged agent.
 func agentSecurityContext(
 	trainer *corev1.SecurityContext, pod *corev1.PodSecurityContext,
 ) *corev1.SecurityContext {
@@ -76,12 +76,12 @@ func agentSecurityContext(
 		user = user || c.RunAsUser != nil
 	}
 	if nonRoot && !user {
-		c.RunAsUser = new(nobody)
+		c.RunAsUser = new(defaultUser)
 	}
 	return c
 }
 
-// resolverPodContext keeps of the job's pods who they are, and so which files of the volume are theirs.
+// resolverPodContext keeps the user and groups of the job's pods, and so their access to the volume.
 func resolverPodContext(pod *corev1.PodSecurityContext) *corev1.PodSecurityContext {
 	c := &corev1.PodSecurityContext{
 		SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
@@ -97,8 +97,8 @@ func resolverPodContext(pod *corev1.PodSecurityContext) *corev1.PodSecurityConte
 	return c
 }
 
-// noToken keeps the service account's token out of one container of a pod whose others need it: by a mount of
-// the given empty directory in its place.
+// noToken hides the service account's token from one container of a pod: it mounts the given empty directory
+// in its place.
 func noToken(volume string) corev1.VolumeMount {
 	return corev1.VolumeMount{Name: volume, MountPath: tokenPath, ReadOnly: true}
 }

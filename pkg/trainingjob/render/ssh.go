@@ -20,18 +20,18 @@ const (
 	sshVolume = spec.ReservedName + "ssh"
 )
 
-// sshd is what a worker runs that is given no command. It must be started by its absolute path
+// sshd is the command of a worker without a command. It must be started by its absolute path
 // (sshd.c, OpenSSH 9.2).
 var sshd = []string{"/usr/sbin/sshd", "-D", "-e", "-f", spec.SSHDir + "/sshd_config"}
 
-// errNoKey cannot happen to a pod that the operator creates: it makes the key first.
+// errNoKey never occurs for a pod that the operator creates, since it creates the key first.
 var errNoKey = errors.New("status.mpi has no key of the job's")
 
-// addSSH gives the trainer of a rank of MPI the job's keys, by way of the agent. As the trainer's own user it
-// copies them to where ssh and sshd take them, with the modes that they demand, whoever that user is; then it
-// runs sshd in a worker, and in the launcher, as soon as all workers answer, the user's command.
+// addSSH gives the trainer of an MPI rank the job's keys. The agent, as the trainer's user, copies them to
+// the paths of ssh and sshd with the required modes. Then it runs sshd in a worker. In the launcher it runs
+// the user's command as soon as all workers answer.
 //
-// Only the trainer's container gets the keys. Whoever is in it may read them.
+// Only the trainer's container gets the keys, and every process in it can read them.
 func addSSH(job *v1alpha1.TrainingJob, pod *corev1.Pod, gang framework.Gang, self framework.Rank) error {
 	key := spec.SSHKey(job)
 	if key == nil {
@@ -59,7 +59,7 @@ func addSSH(job *v1alpha1.TrainingJob, pod *corev1.Pod, gang framework.Gang, sel
 	return nil
 }
 
-// sshCommand is what precedes the command of a launcher or a worker.
+// sshCommand returns the command before that of a launcher or a worker.
 func sshCommand(gang framework.Gang, self framework.Rank, publicKey string) []string {
 	role := v1alpha1.Role(self.Role)
 	agent := []string{
@@ -81,7 +81,7 @@ func sshCommand(gang framework.Gang, self framework.Rank, publicKey string) []st
 	return append(agent, "--")
 }
 
-// SSHSecret is the Secret that holds a key of the job's. It cannot be changed, and goes with the job. The
+// SSHSecret returns the Secret with a key of the job. It is immutable and is deleted with the job. The
 // keys of its data are those of Kubeflow's (pkg/controller/mpi_job_controller.go, mpi-operator v0.8.0).
 func SSHSecret(job *v1alpha1.TrainingJob, key *v1alpha1.MPIStatus, private []byte) *corev1.Secret {
 	return &corev1.Secret{

@@ -12,8 +12,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/framework"
 )
 
-// Variables that tell a program of any framework where it runs, under the names that many training scripts
-// read.
+// Variables that describe the rank and the gang to programs of any framework, with names that many training
+// scripts read.
 const (
 	envPodName       = "POD_NAME"
 	envPodIP         = "POD_IP"
@@ -24,7 +24,7 @@ const (
 	ncclPrefix = "NCCL_"
 )
 
-// placeEnv is where a rank runs, and how many others there are.
+// placeEnv returns the variables for a rank's node and number of peers.
 func placeEnv(gang framework.Gang, self framework.Rank) []corev1.EnvVar {
 	workers := int32(0)
 	for _, role := range gang.Roles {
@@ -48,7 +48,7 @@ func fieldOfPod(path string) *corev1.EnvVarSource {
 	return &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: path}}
 }
 
-// networkEnv is what spec.networking tells every rank.
+// networkEnv returns the variables of spec.networking.
 func networkEnv(job *v1alpha1.TrainingJob) []corev1.EnvVar {
 	n := job.Spec.Networking
 	var env []corev1.EnvVar

@@ -8,18 +8,18 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// roleTemplate is what the pods of a role have in common in all attempts.
+// roleTemplate returns the part that the pods of a role share in all attempts.
 func roleTemplate(job *v1alpha1.TrainingJob, role spec.Role) *corev1.PodTemplateSpec {
 	template, _ := templateAndAdded(job, role)
 	return template
 }
 
-// templateAndAdded also returns those of the template's tolerations that are an admin's.
+// templateAndAdded also returns the tolerations that the operator's configuration added to the template.
 func templateAndAdded(
 	job *v1alpha1.TrainingJob, role spec.Role,
 ) (*corev1.PodTemplateSpec, []corev1.Toleration) {
 	user := role.Template.DeepCopy()
-	// Of the template's metadata only labels and annotations reach the pods.
+	// Pods get only labels and annotations of the template's metadata.
 	template := &corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: user.Labels, Annotations: user.Annotations}, Spec: user.Spec,
 	}
@@ -44,8 +44,8 @@ func templateAndAdded(
 	return template, tolerate(&template.Spec, addedTolerations(job, role.Name))
 }
 
-// kubeletPolicy is Never under scope Gang: only the operator restarts, so that no rank returns to a gang that
-// is gone.
+// kubeletPolicy returns Never under scope Gang: only the operator restarts ranks, so that none joins a former
+// gang.
 func kubeletPolicy(scope v1alpha1.RestartScope, policy v1alpha1.RestartPolicy) corev1.RestartPolicy {
 	if scope == v1alpha1.ScopeRank {
 		switch policy {
@@ -58,7 +58,7 @@ func kubeletPolicy(scope v1alpha1.RestartScope, policy v1alpha1.RestartPolicy) c
 	return corev1.RestartPolicyNever
 }
 
-// completeContainer adds what every container of a rank has. What the user set stays.
+// completeContainer sets the defaults of every container of a rank. It keeps the user's values.
 func completeContainer(c *corev1.Container) {
 	if c.TerminationMessagePolicy == "" {
 		// The tail of the log becomes status.lastFailure.message, which outlives the pod.

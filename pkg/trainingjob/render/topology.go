@@ -12,11 +12,11 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// packWeight is the most that a preference can weigh: the user asked for this one by name.
+// packWeight is the largest weight of a preference, since the user requested this one.
 const packWeight int32 = 100
 
-// addTopology turns the job's hint into preferences that schedulers know. It is no demand: a gang of which a
-// demand cannot be met waits for ever.
+// addTopology turns the job's hint into preferences for schedulers. They are not required: a gang with an
+// impossible requirement waits for ever.
 func addTopology(job *v1alpha1.TrainingJob, pod *corev1.PodSpec) {
 	hint := job.Spec.RunPolicy.SchedulingPolicy.Topology
 	if hint == nil {
@@ -42,10 +42,10 @@ func addTopology(job *v1alpha1.TrainingJob, pod *corev1.PodSpec) {
 	})
 }
 
-// addedTolerations are those that the operator's configuration gives the ranks of a role in the current
-// attempt. The status has them, so that another configuration changes no gang that is queued or runs: Kueue,
-// for one, takes the quota of a gang whose pods have become others. The status of a job that another cluster
-// runs is that cluster's, and so are the tolerations in it.
+// addedTolerations returns the tolerations that the operator's configuration gives the ranks of a role in the
+// current attempt. The status has them, so that a change of the configuration affects no queued or running
+// gang: Kueue, for example, evicts a gang whose pods change. In the status of a job that another cluster runs
+// they are that cluster's.
 func addedTolerations(job *v1alpha1.TrainingJob, role v1alpha1.Role) []corev1.Toleration {
 	if spec.ManagedElsewhere(job) {
 		return nil
@@ -56,7 +56,7 @@ func addedTolerations(job *v1alpha1.TrainingJob, role v1alpha1.Role) []corev1.To
 	return nil
 }
 
-// tolerate appends the tolerations that the pod does not have, and returns them.
+// tolerate appends the missing tolerations to the pod, and returns them.
 func tolerate(pod *corev1.PodSpec, tolerations []corev1.Toleration) []corev1.Toleration {
 	users := len(pod.Tolerations)
 	for i := range tolerations {
@@ -69,7 +69,7 @@ func tolerate(pod *corev1.PodSpec, tolerations []corev1.Toleration) []corev1.Tol
 	return pod.Tolerations[users:]
 }
 
-// RolesWithGPUs are the roles of a job whose ranks request GPUs, by what counts as such.
+// RolesWithGPUs returns the roles of a job whose ranks request GPUs.
 func RolesWithGPUs(job *v1alpha1.TrainingJob, counted framework.GPUs) []v1alpha1.Role {
 	var names []v1alpha1.Role
 	for _, role := range spec.Roles(job) {

@@ -2,9 +2,9 @@ package spec
 
 import "mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 
-// AsAttempted is a copy of the job with the numbers that its current attempt was made with: the replicas of
-// each role, and minAvailable. Of what an attempt is made from, nothing else may be edited while the gang
-// runs (api/v1alpha1/rules.yaml, changes). A number that the status does not have stays as it is.
+// AsAttempted returns a copy of the job with the numbers of its current attempt: the replicas of each role,
+// and minAvailable. Users can edit nothing else of an attempt while the gang runs (api/v1alpha1/rules.yaml,
+// changes). A number that the status does not have stays as it is.
 func AsAttempted(job *v1alpha1.TrainingJob) *v1alpha1.TrainingJob {
 	was := job.DeepCopy()
 	if len(was.Spec.ReplicaSpecs) == 0 {

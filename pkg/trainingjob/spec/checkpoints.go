@@ -24,12 +24,12 @@ func Checkpoints(job *v1alpha1.TrainingJob) *v1alpha1.CheckpointSpec {
 	return nil
 }
 
-// OnVolume reports whether checkpoints lie on a volume, and not on an object store.
+// OnVolume reports whether checkpoints are on a volume, not in an object store.
 func OnVolume(c *v1alpha1.CheckpointSpec) bool {
 	return c.Storage == "" || c.Storage == v1alpha1.StoragePVC
 }
 
-// CheckpointSettings are what the trainer is told of the checkpoints and may change while it runs.
+// CheckpointSettings returns the checkpoint settings that can change while the trainer runs.
 func CheckpointSettings(c *v1alpha1.CheckpointSpec) checkpoint.Settings {
 	return checkpoint.Settings{
 		IntervalSeconds: OrDefault(c.Interval, DefaultCheckpointInterval),
@@ -45,7 +45,7 @@ func OrDefault(n *int32, def int32) int32 {
 	return *n
 }
 
-// ClaimName is the name of the claim that the job's checkpoints lie on.
+// ClaimName returns the name of the claim for the job's checkpoints.
 func ClaimName(job *v1alpha1.TrainingJob) string {
 	if name := job.Spec.Checkpoint.PVC.ClaimName; name != "" {
 		return name
@@ -53,7 +53,7 @@ func ClaimName(job *v1alpha1.TrainingJob) string {
 	return job.Name + "-checkpoints"
 }
 
-// MountPath is where the claim is mounted in the trainer.
+// MountPath returns where the claim is mounted in the trainer.
 func MountPath(c *v1alpha1.CheckpointSpec) string {
 	if c.Path != "" {
 		return c.Path
@@ -61,13 +61,13 @@ func MountPath(c *v1alpha1.CheckpointSpec) string {
 	return DefaultCheckpointPath
 }
 
-// CheckpointURI is the URI of the directory that holds the attempts' directories of a job with checkpoints.
-// Every checkpoint of the job lies below it. It fails when spec.checkpoint.uri is invalid.
+// CheckpointURI returns the URI of the directory with the attempts' directories of a job with checkpoints.
+// Every checkpoint of the job is below it. It fails if spec.checkpoint.uri is invalid.
 //
-// A claim that the operator makes belongs to its job alone. On a claim that the user names, and on an object
-// store, other jobs may save too: there the job has a directory of its own, so that it never takes another
-// job's checkpoint for its own, not even that of a former job of the same name. Of a claim its pods mount
-// nothing but that directory (see SubPath).
+// A claim that the operator creates belongs to one job. On a claim that the user names, and in an object
+// store, other jobs can save too. There the job has its own directory, so that it never uses the checkpoint
+// of another job, nor of a former job of the same name. Its pods mount only that directory of a claim (see
+// SubPath).
 func CheckpointURI(job *v1alpha1.TrainingJob) (checkpoint.URI, error) {
 	root, err := rootURI(job)
 	if err != nil {
@@ -76,7 +76,7 @@ func CheckpointURI(job *v1alpha1.TrainingJob) (checkpoint.URI, error) {
 	return root.Join(ownDir(job))
 }
 
-// rootURI is the place that the user named.
+// rootURI returns the place that the user named.
 func rootURI(job *v1alpha1.TrainingJob) (checkpoint.URI, error) {
 	c := job.Spec.Checkpoint
 	if OnVolume(c) {
@@ -85,7 +85,7 @@ func rootURI(job *v1alpha1.TrainingJob) (checkpoint.URI, error) {
 	return checkpoint.ParseURI(c.URI)
 }
 
-// ownDir is the job's directory below its root; "" where the root belongs to the job alone.
+// ownDir returns the job's directory below its root; "" if the root belongs to the job alone.
 func ownDir(job *v1alpha1.TrainingJob) string {
 	if c := job.Spec.Checkpoint; OnVolume(c) && c.PVC.ClaimName == "" {
 		return ""
@@ -94,13 +94,11 @@ func ownDir(job *v1alpha1.TrainingJob) string {
 	return job.Name + "-" + uid[:min(8, len(uid))]
 }
 
-// SubPath is the directory of the claim that the job's pods mount, and that the kubelet makes when it is
-// missing; "" for the whole claim. Programs of other jobs on the claim can neither see, delete nor plant
-// anything in it.
+// SubPath returns the directory of the claim that the job's pods mount, which the kubelet creates if missing;
+// "" for the claim's root. Pods of other jobs on the claim cannot read or write it.
 func SubPath(job *v1alpha1.TrainingJob) string { return ownDir(job) }
 
-// CheckpointBase is CheckpointURI as the trainer sees it: a path where checkpoints lie on a volume, else the
-// URI.
+// CheckpointBase returns CheckpointURI for the trainer: a path for checkpoints on a volume, else the URI.
 func CheckpointBase(job *v1alpha1.TrainingJob) (string, error) {
 	if c := job.Spec.Checkpoint; OnVolume(c) {
 		return MountPath(c), nil
@@ -109,15 +107,14 @@ func CheckpointBase(job *v1alpha1.TrainingJob) (string, error) {
 	return u.String(), err
 }
 
-// CheckpointDir is where an attempt saves, as the trainer sees it.
+// CheckpointDir returns where an attempt saves, as a path or URI for the trainer.
 func CheckpointDir(job *v1alpha1.TrainingJob, attempt int32) (string, error) {
 	base, err := CheckpointBase(job)
 	return fmt.Sprintf("%s/attempt-%d", base, attempt), err
 }
 
-// ResumePoint is what a rank that starts now resumes from; nil: it starts from scratch. It is the pinned
-// resume point of the attempt. Under restart scope Rank, where a rank may start again inside the attempt,
-// it is the latest checkpoint.
+// ResumePoint returns the checkpoint from which a rank that starts now resumes; nil if it starts from
+// scratch. It is the settled resume point of the attempt, or under restart scope Rank the latest checkpoint.
 func ResumePoint(job *v1alpha1.TrainingJob) *v1alpha1.CheckpointPoint {
 	st := job.Status.Checkpoint
 	switch {
@@ -130,12 +127,12 @@ func ResumePoint(job *v1alpha1.TrainingJob) *v1alpha1.CheckpointPoint {
 	return st.ResumeFrom
 }
 
-// AsksToResume reports whether the agents of a job ask for the resume point at each start.
+// AsksToResume reports whether the agents of a job request the resume point at each start.
 func AsksToResume(job *v1alpha1.TrainingJob) bool {
 	return Checkpoints(job) != nil && Scope(job) == v1alpha1.ScopeRank
 }
 
-// ResumePath is ResumePoint as the trainer sees it; "" when there is none.
+// ResumePath returns ResumePoint as a path or URI for the trainer; "" if there is none.
 func ResumePath(job *v1alpha1.TrainingJob) (string, error) {
 	point := ResumePoint(job)
 	if point == nil {
@@ -152,7 +149,7 @@ func ResumePath(job *v1alpha1.TrainingJob) (string, error) {
 	return checkpoint.Mount{Dir: MountPath(job.Spec.Checkpoint), URI: base}.PathOf(u)
 }
 
-// OwnsCheckpoint reports whether a checkpoint lies where the job's checkpoints lie.
+// OwnsCheckpoint reports whether a checkpoint is in the place of the job's checkpoints.
 func OwnsCheckpoint(job *v1alpha1.TrainingJob, uri string) bool {
 	u, err := checkpoint.ParseURI(uri)
 	if err != nil {
@@ -162,8 +159,8 @@ func OwnsCheckpoint(job *v1alpha1.TrainingJob, uri string) bool {
 	return err == nil && u.Under(base) && u != base
 }
 
-// OpenRequest returns the spec.checkpoint.resumeFrom that the next attempt is to resume from; "" if there is
-// none, or if it was looked for already.
+// OpenRequest returns the spec.checkpoint.resumeFrom for the next attempt; "" if there is none, or if it was
+// handled already.
 func OpenRequest(job *v1alpha1.TrainingJob) string {
 	c, cs := Checkpoints(job), job.Status.Checkpoint
 	if c == nil || cs != nil && cs.Requested != nil && cs.Requested.ResumeFrom == c.ResumeFrom {
@@ -172,8 +169,8 @@ func OpenRequest(job *v1alpha1.TrainingJob) string {
 	return c.ResumeFrom
 }
 
-// Selection says which of the checkpoints on the job's volume a search may choose. It fails when the search
-// is for a checkpoint that is neither a step nor a URI.
+// Selection returns which checkpoints on the job's volume a search can choose. It fails if the requested
+// checkpoint is neither a step nor a URI.
 func Selection(job *v1alpha1.TrainingJob) (checkpoint.Selection, error) {
 	var s checkpoint.Selection
 	if cs := job.Status.Checkpoint; cs != nil && cs.Branch != nil {

@@ -16,8 +16,8 @@ func (s IndexSet) Has(i int32) bool { _, ok := s[i]; return ok }
 // maxIndex is the highest that a rank can have.
 const maxIndex = MaxReplicas - 1
 
-// ParseIndexes reads what FormatIndexes wrote. It skips parts that FormatIndexes cannot have written, so a
-// status that somebody else has written takes no more memory than that of the largest job.
+// ParseIndexes reads the format of FormatIndexes. It skips other parts, so that a foreign status takes at
+// most the memory of the largest job.
 func ParseIndexes(text string) IndexSet {
 	if text == "" {
 		return nil

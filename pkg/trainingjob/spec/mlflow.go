@@ -9,14 +9,14 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// maxExperiment is what MLflow's databases hold of an experiment's name, in characters
+// maxExperiment is the longest name of an experiment in MLflow's databases, in characters
 // (mlflow/store/tracking/dbmodels/models.py, SqlExperiment).
 const maxExperiment = 256
 
 // mlflowRun is MLflow's own rule (mlflow/utils/validation.py, _RUN_ID_REGEX).
 var mlflowRun = regexp.MustCompile("^[a-zA-Z0-9][a-zA-Z0-9_-]{0,255}$")
 
-// MLflowExperiment is the name of the experiment that a job's run belongs to, by the job's annotations.
+// MLflowExperiment returns the name of the experiment of a job's run, from the job's annotations.
 func MLflowExperiment(annotations map[string]string, namespace string) string {
 	return cmp.Or(annotations[v1alpha1.AnnotationMLflowExperiment], namespace)
 }

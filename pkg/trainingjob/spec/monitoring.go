@@ -12,7 +12,7 @@ const (
 	DefaultMetricsPath       = "/metrics"
 )
 
-// Monitoring returns spec.monitoring, or nil when nobody is told of metrics.
+// Monitoring returns spec.monitoring, or nil if the job exposes no metrics.
 func Monitoring(job *v1alpha1.TrainingJob) *v1alpha1.MonitoringSpec {
 	if m := job.Spec.Monitoring; m != nil && (m.Enabled == nil || *m.Enabled) {
 		return m

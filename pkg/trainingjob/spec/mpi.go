@@ -21,8 +21,8 @@ func LauncherWorks(job *v1alpha1.TrainingJob) bool {
 	return m != nil && m.RunLauncherAsWorker != nil && *m.RunLauncherAsWorker
 }
 
-// launcherLast moves a launcher that does no work behind the workers: the first process of MPI runs on the
-// first worker, and rank 0 is whose agent reports and whose status file counts.
+// launcherLast moves a launcher that does no work behind the workers. The first process of MPI runs on the
+// first worker, which is then rank 0, whose agent reports.
 func launcherLast(job *v1alpha1.TrainingJob, roles []Role) []Role {
 	if !NeedsSSH(job) || LauncherWorks(job) {
 		return roles
@@ -35,8 +35,7 @@ func launcherLast(job *v1alpha1.TrainingJob, roles []Role) []Role {
 	return append(slices.Delete(roles, i, i+1), launcher)
 }
 
-// MPI is what the framework must know of an MPI job: spec.mpi with its defaults. gpus of a worker are those
-// of which frameworks are told.
+// MPI returns spec.mpi with its defaults. gpus are the GPUs of a worker.
 func MPI(job *v1alpha1.TrainingJob, gpus int64) framework.MPI {
 	m := job.Spec.MPI
 	if m == nil {
@@ -56,15 +55,15 @@ const MaxSlots = 1024
 // trainers.
 const SSHDir = ReservedDir + "/ssh"
 
-// SSHSecretName names the Secret with the job's private key after the job's UID and the public key. Nobody
-// can know it before the key is made, so nobody can have put another Secret in its place.
+// SSHSecretName names the Secret with the job's private key after the job's UID and the public key. The
+// name is unknown before the key exists, so no user can create another Secret in its place.
 func SSHSecretName(job *v1alpha1.TrainingJob, publicKey string) string {
 	sum := sha256.Sum256([]byte(string(job.UID) + "\n" + publicKey))
 	return job.Name + "-ssh-" + hex.EncodeToString(sum[:5])
 }
 
-// SSHKey is the key that the status of a job records. It returns nil where there is none, or where what is
-// recorded cannot be of the operator's making: then a new one is made.
+// SSHKey returns the key in the status of a job. It returns nil if there is none, or if the operator cannot
+// have written it: then the operator creates a new one.
 func SSHKey(job *v1alpha1.TrainingJob) *v1alpha1.MPIStatus {
 	key := job.Status.MPI
 	if key == nil || key.SSHSecretName != SSHSecretName(job, key.SSHPublicKey) {

@@ -20,12 +20,12 @@ type RankRef struct {
 	Index int32
 }
 
-// PodName is stable over attempts, so that the API server itself refuses a second pod for a rank.
+// PodName is the same in all attempts, so that the API server refuses a second pod for a rank.
 func PodName(job string, rank RankRef) string {
 	return fmt.Sprintf("%s-%s-%d", job, RoleKey(rank.Role), rank.Index)
 }
 
-// RoleKey is the role in lower case, as it stands in names, labels and a scheduler's gang.
+// RoleKey returns the role in lower case, as in names, labels and a scheduler's gang.
 func RoleKey(role v1alpha1.Role) string { return strings.ToLower(string(role)) }
 
 // ServiceName is the name of the headless Service that gives the ranks their host names.

@@ -12,8 +12,8 @@ import (
 // DefaultBackoffLimit is the number of failures that restart a gang unless the spec gives another.
 const DefaultBackoffLimit int32 = 3
 
-// Scope is what a failure restarts: the gang, unless the job says Rank, is elastic, or has the restart policy
-// Always, which only the kubelet can carry out.
+// Scope returns what a failure restarts: Rank if the job sets it, is elastic, or has the restart policy
+// Always, which only the kubelet can carry out; else Gang.
 func Scope(job *v1alpha1.TrainingJob) v1alpha1.RestartScope {
 	if s := job.Spec.RunPolicy.RestartScope; s != "" {
 		return s
@@ -73,7 +73,7 @@ func MinAvailable(job *v1alpha1.TrainingJob) int32 {
 	return Ranks(job)
 }
 
-// RoleMinima reports whether a role says by itself how many of its ranks start together or not at all.
+// RoleMinima reports whether a role sets its own minAvailable.
 func RoleMinima(job *v1alpha1.TrainingJob) bool {
 	for _, role := range job.Spec.ReplicaSpecs {
 		if role.MinAvailable != nil {
@@ -83,12 +83,12 @@ func RoleMinima(job *v1alpha1.TrainingJob) bool {
 	return false
 }
 
-// Suspended reports whether the user wants the job to hold nothing.
+// Suspended reports whether the user suspends the job.
 func Suspended(job *v1alpha1.TrainingJob) bool {
 	return job.Spec.RunPolicy.Suspend != nil && *job.Spec.RunPolicy.Suspend
 }
 
-// ManagedElsewhere reports whether somebody else than this operator runs the job and writes its status.
+// ManagedElsewhere reports whether another controller runs the job and writes its status.
 func ManagedElsewhere(job *v1alpha1.TrainingJob) bool {
 	return job.Spec.ManagedBy != "" && job.Spec.ManagedBy != v1alpha1.ManagedByOperator
 }
@@ -119,8 +119,8 @@ func PriorityClass(job *v1alpha1.TrainingJob) string {
 	return job.Spec.RunPolicy.SchedulingPolicy.PriorityClass
 }
 
-// RecordedScheduler is the scheduler that the status of a job recorded, which it keeps while it is queued or
-// runs; "" for a job that has to choose one.
+// RecordedScheduler returns the scheduler in the status of a job, which stays while the job is queued or
+// runs; "" for a job that must choose one.
 func RecordedScheduler(job *v1alpha1.TrainingJob) string {
 	switch job.Status.Phase {
 	case "", v1alpha1.PhasePending, v1alpha1.PhaseSuspended:
@@ -132,10 +132,10 @@ func RecordedScheduler(job *v1alpha1.TrainingJob) string {
 	return ""
 }
 
-// ChooseScheduler names the scheduler of a job: the one that its status recorded, while the job is queued or
-// runs; else the spec's; else Kueue where the job carries its queue label, since any other one would pass by
-// the quota of that queue; else the operator's default; else the first other one of available, which the
-// caller orders by preference. "" when there is none.
+// ChooseScheduler returns the scheduler of a job: the recorded one while the job is queued or runs; else the
+// spec's; else Kueue if the job has its queue label, since any other one would bypass the quota of that
+// queue; else the operator's default; else the first other one of available, which the caller orders by
+// preference; else "".
 func ChooseScheduler(job *v1alpha1.TrainingJob, operatorDefault string, available []string) string {
 	if s := RecordedScheduler(job); s != "" {
 		return s
@@ -158,9 +158,9 @@ func ChooseScheduler(job *v1alpha1.TrainingJob, operatorDefault string, availabl
 	return ""
 }
 
-// Revision is a short hash of the part of the spec that an attempt is made from: ranks, their pods, and what
-// the group says. It covers what the user wrote and not what the operator renders from it, so that an upgrade
-// of the operator restarts no training. It leaves out what may change while the gang runs.
+// Revision returns a short hash of the part of the spec that defines an attempt: ranks, their pods, and the
+// group. It covers the user's spec, not the rendered objects, so that an upgrade of the operator restarts no
+// training. It omits fields that can change while the gang runs.
 func Revision(job *v1alpha1.TrainingJob) string {
 	spec := job.Spec.DeepCopy()
 	if c := spec.Checkpoint; c != nil {
@@ -169,8 +169,8 @@ func Revision(job *v1alpha1.TrainingJob) string {
 	return revisionOf(spec)
 }
 
-// FormerRevision is the hash that operators up to 0.1.0 made of a spec, with the checkpoints' interval and
-// number: an attempt that one of them began goes on under this one.
+// FormerRevision returns the hash of operators up to 0.1.0, which includes the checkpoints' interval and
+// number. With it, an attempt that one of them started continues after the upgrade.
 func FormerRevision(job *v1alpha1.TrainingJob) string { return revisionOf(job.Spec.DeepCopy()) }
 
 func revisionOf(spec *v1alpha1.TrainingJobSpec) string {

@@ -55,7 +55,7 @@ func TestRevisionOfCheckpoints(t *testing.T) {
 		t.Error("the job was changed")
 	}
 	if FormerRevision(base) == FormerRevision(edited) {
-		t.Error("former operators told the two apart")
+		t.Error("the former hash does not depend on interval and keepLast")
 	}
 	moved := base.DeepCopy()
 	moved.Spec.Checkpoint.Path = "/elsewhere"

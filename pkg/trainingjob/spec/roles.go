@@ -20,7 +20,7 @@ type Role struct {
 }
 
 // RoleOrder is the order of ranks: the leader is rank 0, roles that others depend on come before the workers,
-// and an evaluator, which nobody waits for, comes last. It is also the order in which ranks count towards
+// and an evaluator, on which no role depends, comes last. It is also the order in which ranks count towards
 // minAvailable. A launcher of MPI that does no work itself comes last (see Roles).
 var RoleOrder = []v1alpha1.Role{
 	v1alpha1.RoleMaster, v1alpha1.RoleChief, v1alpha1.RoleLauncher,
@@ -65,7 +65,7 @@ func Roles(job *v1alpha1.TrainingJob) []Role {
 const MaxReplicas = 10000
 
 // Replicas is the number of ranks of one role, from 0 to MaxReplicas: 1 unless the spec gives another. A
-// number beyond those bounds is invalid; it must not take the operator's memory all the same.
+// number beyond those bounds is invalid; the bound protects the operator's memory.
 func Replicas(n *int32) int32 {
 	if n == nil {
 		return 1
@@ -118,9 +118,9 @@ func Decides(policy v1alpha1.SuccessPolicy, roles []Role, elastic bool) func(Ran
 	return func(RankRef) bool { return true }
 }
 
-// Reporter is the rank that speaks for the training, with its number over all roles: the leader, or else
-// Worker 0. Its agent reports, and looks at the checkpoints. It is rank 0 unless servers come before the
-// Workers, which know nothing of steps.
+// Reporter returns the rank that reports for the gang, with its number over all roles: the leader, or else
+// Worker 0. Its agent reports, and checks the checkpoints. It is rank 0 unless servers come before the
+// Workers, since servers have no steps.
 func Reporter(roles []Role) (ref RankRef, number int32) {
 	var before int32
 	for _, r := range roles {

@@ -13,10 +13,10 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// BlockerRefresh is the shortest time between two writes of an unchanged reason's message and numbers, and
-// how often a waiting job is reconciled although nothing happens to it: mostly, it waits for objects of
-// others. Where thousands wait, every job that starts or ends may change the numbers of all of them: together
-// they look no more often than once in blockerRefreshPerJob, which are 5 minutes with 10,000.
+// BlockerRefresh is the shortest time between two writes of an unchanged reason's message and numbers. It is
+// also how often a waiting job is reconciled without an event, since most waits depend on other objects. Each
+// job that starts or ends can change the numbers of all waiting jobs. So together they refresh at most once
+// in blockerRefreshPerJob: each of 10,000 jobs every 5 minutes.
 const (
 	BlockerRefresh       = time.Minute
 	blockerRefreshPerJob = 30 * time.Millisecond
@@ -28,7 +28,7 @@ func blockerRefresh(o *observation.Observation) time.Duration {
 
 // refreshBlocker keeps the one reason why the job waits, and records one event for a new one. Two blockers
 // are the same if their reason and object are. The message is refreshed at most once in blockerRefresh, so
-// that a scheduler that rewords its complaint every second causes no writes. It reports whether it changed
+// that a scheduler that changes its message every second causes no writes. It reports whether it changed
 // the status.
 func refreshBlocker(o *observation.Observation, p *decision.Plan) bool {
 	st := &p.Status
@@ -51,13 +51,13 @@ func refreshBlocker(o *observation.Observation, p *decision.Plan) bool {
 		return false
 	}
 	same := old != nil && blocked && old.Reason == now.Reason && old.Object == now.Object
-	told := same && old.ObservedTime != nil
-	if told && sameText(old, &now) {
+	reported := same && old.ObservedTime != nil
+	if reported && sameText(old, &now) {
 		return false
 	}
 	due := blockerDue(o, old, now.Reason, same)
-	if blocked && meetsRoom(old, now) {
-		due = latest(due, roomLastsAt(o, p, now.Reason))
+	if blocked && hasCapacityNow(old, now) {
+		due = latest(due, capacityStandsAt(o, p, now.Reason))
 	}
 	if o.Now.Before(due) {
 		p.WakeAt(due)
@@ -69,13 +69,12 @@ func refreshBlocker(o *observation.Observation, p *decision.Plan) bool {
 		}
 		return !queued
 	}
-	writeBlocker(o, p, now, told)
+	writeBlocker(o, p, now, reported)
 	return true
 }
 
-// lookForReason reports whether a queued job has waited long enough to ask why. Pods that come and go are
-// mostly the end of the wait, a job that starts at once asks for no reason, and one that has its nodes has
-// none.
+// lookForReason reports whether a queued job has waited long enough to need a reason. It has not while its
+// pods change, which mostly ends the wait, nor once it has its nodes.
 func lookForReason(o *observation.Observation, p *decision.Plan) bool {
 	switch {
 	case len(p.Create) > 0:
@@ -90,8 +89,8 @@ func lookForReason(o *observation.Observation, p *decision.Plan) bool {
 	return false
 }
 
-// A gang is queued for so long until it is told what every gang of a burst could be told: that others come
-// before it. The API server and the scheduler have enough to do then, and the more the more gangs there are.
+// The operator reports WaitingBehind only after this delay, which grows with the number of waiting gangs. The
+// reason holds for every gang of a burst, and the API server and the scheduler are busy then.
 const (
 	minBurstDelay    = 20 * time.Second
 	maxBurstDelay    = time.Minute
@@ -102,8 +101,8 @@ func burstDelay(o *observation.Observation) time.Duration {
 	return min(max(minBurstDelay, time.Duration(o.Waiting)*burstDelayPerJob), maxBurstDelay)
 }
 
-// blockerDue is when a reason may be written. The one that every attempt begins with is written only when it
-// lasts.
+// blockerDue returns when a reason can be written. The reason that every attempt begins with is written only
+// if it lasts.
 func blockerDue(o *observation.Observation, old *v1alpha1.Blocker, reason string, same bool) time.Time {
 	switch {
 	case !same && reason == v1alpha1.ReasonWaitingBehind:
@@ -116,29 +115,30 @@ func blockerDue(o *observation.Observation, old *v1alpha1.Blocker, reason string
 	return old.ObservedTime.Add(blockerRefresh(o))
 }
 
-// meetsRoom reports whether a gang that was told that it lacks room seems to lack none.
-func meetsRoom(old *v1alpha1.Blocker, now v1alpha1.Blocker) bool {
+// hasCapacityNow reports whether the reported reason is a lack of capacity, and the new reason is another
+// one.
+func hasCapacityNow(old *v1alpha1.Blocker, now v1alpha1.Blocker) bool {
 	if old == nil || old.ObservedTime == nil {
 		return false
 	}
 	switch old.Reason {
 	case v1alpha1.ReasonInsufficientResources, v1alpha1.ReasonQuotaExceeded:
-		return slices.Contains(withRoom, now.Reason)
+		return slices.Contains(withCapacity, now.Reason)
 	}
 	return false
 }
 
-// withRoom are reasons why gangs wait for which there is room. SchedulerRests is none of them: it says that
-// the room has been there for a while.
-var withRoom = []string{
+// withCapacity lists reasons of gangs for which there is capacity. SchedulerRests is not among them: it
+// implies that the capacity has been free for a while.
+var withCapacity = []string{
 	v1alpha1.ReasonWaitingBehind, v1alpha1.ReasonNotJudged, v1alpha1.ReasonWaitingInQueue,
 	v1alpha1.ReasonUnschedulable,
 }
 
-// roomLastsAt is when the room has lasted for long enough. Between the end of one gang and the beginning of
-// the next there is room for a moment, for all that wait: to tell each of them so, and then that it lacks
-// room after all, takes four writes.
-func roomLastsAt(o *observation.Observation, p *decision.Plan, reason string) time.Time {
+// capacityStandsAt returns when the capacity has been free long enough to report it. Between the end of one
+// gang and the start of the next, capacity is free for a moment, and reporting it to all waiting jobs costs
+// many writes.
+func capacityStandsAt(o *observation.Observation, p *decision.Plan, reason string) time.Time {
 	p.OtherReason = o.OtherReason
 	if p.OtherReason == nil || p.OtherReason.Reason != reason {
 		p.OtherReason = &observation.OtherReason{Reason: reason, Since: o.Now}
@@ -158,7 +158,7 @@ func sameText(a, b *v1alpha1.Blocker) bool {
 		apiequality.Semantic.DeepEqual(a.Need, b.Need) && apiequality.Semantic.DeepEqual(a.Free, b.Free)
 }
 
-// transient reasons end by themselves. Every other one is a warning, since somebody must act.
+// transient reasons end by themselves. Every other one is a warning, since a user or an admin must act.
 var transient = []string{
 	v1alpha1.ReasonInsufficientResources, v1alpha1.ReasonQuotaExceeded, v1alpha1.ReasonWaitingBehind,
 	v1alpha1.ReasonSchedulerRests, v1alpha1.ReasonRoomReserved,
@@ -167,9 +167,9 @@ var transient = []string{
 	v1alpha1.ReasonContainerCreating,
 }
 
-// writeBlocker writes a reason, and tells of it by one event unless it was told already. A reason that
-// returns within the attempt is not told again.
-func writeBlocker(o *observation.Observation, p *decision.Plan, b v1alpha1.Blocker, told bool) {
+// writeBlocker writes a reason, and adds one event unless the reason was reported already. A reason that
+// returns within the attempt causes no further event.
+func writeBlocker(o *observation.Observation, p *decision.Plan, b v1alpha1.Blocker, reported bool) {
 	st := &p.Status
 	if st.Scheduling == nil {
 		st.Scheduling = &v1alpha1.SchedulingStatus{Queue: spec.Queue(o.Job)}
@@ -181,7 +181,7 @@ func writeBlocker(o *observation.Observation, p *decision.Plan, b v1alpha1.Block
 		st.Message = "waiting: " + b.Message
 	}
 	setConditions(o, p, "")
-	if told {
+	if reported {
 		return
 	}
 	p.Note("waits: %s: %s", b.Reason, b.Message)

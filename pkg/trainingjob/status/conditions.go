@@ -29,7 +29,7 @@ var ofPhase = []struct {
 // one.
 func setConditions(o *observation.Observation, p *decision.Plan, reason string) {
 	phase, message := p.Status.Phase, p.Status.Message
-	reason = cmp.Or(reason, string(phase)) // without a transition only the blocker has changed
+	reason = cmp.Or(reason, string(phase)) // only the blocker has changed
 	for _, c := range ofPhase {
 		p.SetCondition(o, c.condition, phase == c.phase, reason, message)
 	}
@@ -42,15 +42,15 @@ func setConditions(o *observation.Observation, p *decision.Plan, reason string) 
 	setInvalidSpec(o, p)
 }
 
-// setResumeNeedsReports warns of an object store, and of restart scope Rank, while reports are off. Volumes
-// are searched between two attempts, but the operator has no credentials for an object store: it knows only
-// what rank 0 reported, and a rank whose node is lost reports nothing.
+// setResumeNeedsReports warns of an object store, and of restart scope Rank, while reports are off. The
+// operator searches volumes between two attempts, but has no credentials for an object store. There it
+// depends on the reports of rank 0, and a rank whose node is lost reports nothing.
 func setResumeNeedsReports(o *observation.Observation, p *decision.Plan) {
 	c := spec.Checkpoints(o.Job)
 	asks := spec.AsksToResume(o.Job)
 	if c == nil || spec.OnVolume(c) && !asks || o.Agent.ReportURL != "" || p.Status.Phase.Finished() {
 		p.SetCondition(o, v1alpha1.ConditionResumeNeedsReports, false, v1alpha1.ReasonReportsOn,
-			"nothing that the operator must know is lost with a node")
+			"the loss of a node loses no report that the operator needs")
 		return
 	}
 	message := "the operator has no report server, and searches no object store: " +
@@ -75,7 +75,7 @@ func setCreated(o *observation.Observation, p *decision.Plan) {
 	}
 }
 
-// setReady follows the counts, and is written with them.
+// setReady derives the condition from the counts, with which it is written.
 func setReady(o *observation.Observation, p *decision.Plan) {
 	phase := p.Status.Phase
 	if phase.Finished() {
@@ -95,7 +95,7 @@ func setReady(o *observation.Observation, p *decision.Plan) {
 		"a rank is neither ready nor has succeeded")
 }
 
-// setInvalidSpec tells of a spec that became invalid after the job was queued.
+// setInvalidSpec reports a spec that became invalid after the job was queued.
 func setInvalidSpec(o *observation.Observation, p *decision.Plan) {
 	if b, invalid := invalidSpec(o); invalid && o.Job.Status.Attempt > 0 {
 		p.SetCondition(o, v1alpha1.ConditionInvalidSpec, true, v1alpha1.ReasonInvalidSpec, b.Message)
@@ -111,7 +111,7 @@ func setAdmitted(o *observation.Observation, p *decision.Plan, reason string) {
 	case v1alpha1.PhaseStarting, v1alpha1.PhaseRunning:
 		p.SetCondition(o, v1alpha1.ConditionAdmitted, true, reason, message)
 		return
-	case v1alpha1.PhaseSucceeded: // it was admitted to the end
+	case v1alpha1.PhaseSucceeded: // it stays admitted
 		return
 	}
 	if b := currentBlocker(p); b != nil {
@@ -123,8 +123,7 @@ func setAdmitted(o *observation.Observation, p *decision.Plan, reason string) {
 	p.PutCondition(o, v1alpha1.ConditionAdmitted, metav1.ConditionFalse, reason, message)
 }
 
-// setPreempted makes the condition true from the moment at which a disruption is settled until the gang runs
-// again.
+// setPreempted makes the condition true from the settled disruption until the gang runs again.
 func setPreempted(o *observation.Observation, p *decision.Plan) {
 	phase, d := p.Status.Phase, o.Job.Status.Drain
 	left := o.Job.Status.Phase == v1alpha1.PhaseDraining && phase != v1alpha1.PhaseDraining
@@ -148,18 +147,18 @@ func isPreemption(cause v1alpha1.DrainCause) bool {
 func setMakingRoom(o *observation.Observation, p *decision.Plan) {
 	if s := p.Status.Scheduling; s != nil && s.Preemption != nil && observation.IsOutstanding(s.Preemption) {
 		p.SetCondition(o, v1alpha1.ConditionMakingRoom, true, string(s.Preemption.Phase), fmt.Sprintf(
-			"%s for the gang (round %d)", victimsMakeRoom(s.Preemption.VictimCount), s.Preemption.Round))
+			"%s to this one (round %d)", victimsYield(s.Preemption.VictimCount), s.Preemption.Round))
 		return
 	}
 	p.SetCondition(o, v1alpha1.ConditionMakingRoom, false, string(p.Status.Phase),
-		"nobody makes room for the gang")
+		"no gang yields to this one")
 }
 
-func victimsMakeRoom(n int32) string {
+func victimsYield(n int32) string {
 	if n == 1 {
-		return "1 gang of a lower priority makes room"
+		return "1 gang of a lower priority yields"
 	}
-	return fmt.Sprintf("%d gangs of a lower priority make room", n)
+	return fmt.Sprintf("%d gangs of a lower priority yield", n)
 }
 
 // currentBlocker is the blocker in the plan's status; nil without one.

@@ -12,8 +12,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// GangStatus is what a scheduler.QuotaSystem receives of the gang: what its pods do now, and how the job
-// ended. It is for plans without a transition, since a scheduler must hear of persisted phases only.
+// GangStatus returns the state of the gang for a scheduler.QuotaSystem: its pods, and how the job ended. It
+// is for plans without a transition, since a scheduler must receive only persisted phases.
 func GangStatus(o *observation.Observation) scheduler.GangStatus {
 	phase := o.Job.Status.Phase
 	s := scheduler.GangStatus{
@@ -45,8 +45,8 @@ func GangStatus(o *observation.Observation) scheduler.GangStatus {
 	return s
 }
 
-// mayPreempt reports whether a gang's preemption gate is to be open: its plan has been written down and
-// prepared, or nobody makes plans for it any more.
+// mayPreempt reports whether a gang's preemption gate must be open: its plan is persisted and prepared, or
+// the operator no longer plans for it.
 func mayPreempt(o *observation.Observation) bool {
 	s := o.Job.Status.Scheduling
 	if o.Job.Status.Phase != v1alpha1.PhaseQueued || s == nil || !s.PreemptionGate {
@@ -65,7 +65,7 @@ func mayPreempt(o *observation.Observation) bool {
 	return false
 }
 
-// MirroredGangStatus is the same of a gang that another cluster runs, from the status that its scheduler
+// MirroredGangStatus is GangStatus for a gang that another cluster runs, from the status that its scheduler
 // mirrors.
 func MirroredGangStatus(job *v1alpha1.TrainingJob, now time.Time) scheduler.GangStatus {
 	st := job.Status

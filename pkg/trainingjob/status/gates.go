@@ -13,11 +13,11 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// gatedRanks is the reason why a gang waits whose pods carry scheduling gates that its scheduler did not ask
-// for: a webhook or the job's own template has set them. No scheduler looks at such a pod, so none says so.
+// gatedRanks returns the blocker of a gang whose pods have scheduling gates that are not its scheduler's. A
+// webhook or the job's template set them. Schedulers skip such pods and report nothing.
 func gatedRanks(o *observation.Observation) (v1alpha1.Blocker, bool) {
 	if o.Verdict.Admission != scheduler.Go {
-		return v1alpha1.Blocker{}, false // it has not let the gang in, and says why; nor is its placement known
+		return v1alpha1.Blocker{}, false // the scheduler has not admitted the gang, and reports why
 	}
 	for i := range o.Ranks {
 		r := &o.Ranks[i]
@@ -36,8 +36,8 @@ func gatedRanks(o *observation.Observation) (v1alpha1.Blocker, bool) {
 				Reason: v1alpha1.ReasonSchedulingGated, Object: "pods/" + r.Pod.Name,
 				Message: fmt.Sprintf("pod %s has scheduling gates that are not its scheduler's: %s",
 					r.Pod.Name, strings.Join(foreign, ", ")),
-				NextStep: "whoever sets a gate removes it: the job's template, or a webhook on the pods of this " +
-					"namespace, which is another queueing system's if the job should be in its queue",
+				NextStep: "remove the gate from the job's template, or find the webhook on the pods of this namespace " +
+					"that sets it: it may belong to a queueing system whose queue the job needs",
 			}, true
 		}
 	}

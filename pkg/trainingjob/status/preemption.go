@@ -8,18 +8,18 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
 
-// refreshPreemption tells whom the planner would have make room for a gang that lacks it: at once where
-// nothing was told or somebody can make room now, or no longer; else with the next write of the blocker, or
-// when blockerRefresh is over. Of two victims that cost almost the same now one is cheaper and now the other,
-// with each checkpoint. It reports whether it changed the status.
+// refreshPreemption writes the planned victims for a gang that lacks capacity. It writes at once if there was
+// no plan or if victims exist now or no longer; else with the next write of the blocker, or after
+// blockerRefresh. The delay matters because two victims of similar cost swap places with each checkpoint. It
+// reports whether it changed the status.
 func refreshPreemption(o *observation.Observation, p *decision.Plan, blockerWritten bool) bool {
 	next := o.Preemption
 	if s := p.Status.Scheduling; next == nil && !o.Brokers && s != nil && s.PreemptionGate {
-		next = &v1alpha1.PreemptionStatus{ // the admin has switched the broker off, and the gate is open
+		next = &v1alpha1.PreemptionStatus{ // the admin has disabled the broker, and the gate is open
 			Outcome: v1alpha1.PreemptionNotPlanned, Phase: v1alpha1.PreemptionHandedOver,
 		}
 	}
-	if next == nil || !mayBeTold(&p.Status, next) {
+	if next == nil || !showsPlan(&p.Status, next) {
 		return false
 	}
 	old := p.Status.Scheduling.Preemption
@@ -27,7 +27,7 @@ func refreshPreemption(o *observation.Observation, p *decision.Plan, blockerWrit
 		return writePlan(o, p, next)
 	}
 	if old != nil && old.ObservedTime != nil {
-		if saysTheSame(old, next) {
+		if sameVictims(old, next) {
 			return false
 		}
 		planned := v1alpha1.PreemptionPlanned
@@ -37,56 +37,56 @@ func refreshPreemption(o *observation.Observation, p *decision.Plan, blockerWrit
 			return false
 		}
 	}
-	t, told := o.Time(), next.DeepCopy()
-	told.ObservedTime = &t
-	p.Status.Scheduling.Preemption = told
-	if old == nil || old.Outcome != told.Outcome {
-		p.Note("preemption, dry run: %s, %s", told.Outcome, observation.Plural(told.VictimCount, "victim"))
+	t, plan := o.Time(), next.DeepCopy()
+	plan.ObservedTime = &t
+	p.Status.Scheduling.Preemption = plan
+	if old == nil || old.Outcome != plan.Outcome {
+		p.Note("preemption, dry run: %s, %s", plan.Outcome, observation.Plural(plan.VictimCount, "victim"))
 	}
 	return true
 }
 
-// mayBeTold reports whether a queued gang waits for room. One that waits under a class of its own, or behind
-// a gate, is told of a plan whatever its reason: once there is room, it waits for its scheduler.
-func mayBeTold(st *v1alpha1.TrainingJobStatus, next *v1alpha1.PreemptionStatus) bool {
+// showsPlan reports whether the status of a queued gang shows a plan: it lacks capacity, or it has a waiting
+// class or a preemption gate. A gang with one of these can wait for its scheduler once there is capacity.
+func showsPlan(st *v1alpha1.TrainingJobStatus, next *v1alpha1.PreemptionStatus) bool {
 	s := st.Scheduling
 	if st.Phase != v1alpha1.PhaseQueued || s == nil {
 		return false
 	}
 	if next.Phase == v1alpha1.PreemptionHandedOver {
-		return s.PreemptionGate // else to hand over is a transition
+		return s.PreemptionGate // otherwise the hand-over is a transition
 	}
 	return s.WaitingClass != "" || s.PreemptionGate || observation.LacksRoom(st)
 }
 
-// writePlan writes a plan down at once, wherever it differs: nobody acts on it before. It reports whether it
-// did.
+// writePlan writes a changed plan at once, since the operator acts only on a persisted plan. It reports
+// whether it changed the status.
 func writePlan(o *observation.Observation, p *decision.Plan, next *v1alpha1.PreemptionStatus) bool {
 	old := p.Status.Scheduling.Preemption
 	if old != nil && samePlan(old, next) {
 		return false
 	}
-	t, told := o.Time(), next.DeepCopy()
-	told.ObservedTime = &t
-	p.Status.Scheduling.Preemption = told
-	p.Note("preemption: %s, round %d, %s", told.Phase, told.Round,
-		observation.Plural(told.VictimCount, "victim"))
+	t, plan := o.Time(), next.DeepCopy()
+	plan.ObservedTime = &t
+	p.Status.Scheduling.Preemption = plan
+	p.Note("preemption: %s, round %d, %s", plan.Phase, plan.Round,
+		observation.Plural(plan.VictimCount, "victim"))
 	setConditions(o, p, "")
 	return true
 }
 
-// samePlan leaves out the times of what has not changed: a phase that is not written yet begins a second
-// later with every look at it.
+// samePlan reports whether two plans are equal except for their times. The time of a phase that is not
+// written yet advances with each reconcile.
 func samePlan(a, b *v1alpha1.PreemptionStatus) bool {
-	return a.Phase == b.Phase && a.Round == b.Round && saysTheSame(a, b)
+	return a.Phase == b.Phase && a.Round == b.Round && sameVictims(a, b)
 }
 
-func saysTheSame(a, b *v1alpha1.PreemptionStatus) bool {
+func sameVictims(a, b *v1alpha1.PreemptionStatus) bool {
 	return a.Outcome == b.Outcome && a.VictimCount == b.VictimCount && a.LossGPUSeconds == b.LossGPUSeconds &&
 		apiequality.Semantic.DeepEqual(a.Victims, b.Victims)
 }
 
-// handedOver is the preemption status of a gang for which its scheduler preempts from now on; nil for others.
+// handedOver returns the preemption status of a gang that falls back to its scheduler; nil for others.
 func handedOver(o *observation.Observation) *v1alpha1.PreemptionStatus {
 	if d := o.Job.Status.Drain; d == nil || d.Cause != v1alpha1.CauseHandOver {
 		return nil
@@ -96,13 +96,13 @@ func handedOver(o *observation.Observation) *v1alpha1.PreemptionStatus {
 	}
 }
 
-// DropPreemption removes what was told of a preemption once the gang lacks no room any more, or nobody plans.
-// That alone is no reason for a write.
+// DropPreemption removes a plan once the gang lacks no capacity, or the operator no longer plans. It does so
+// only together with another change of the status.
 func DropPreemption(o *observation.Observation, p *decision.Plan) {
 	st := &p.Status
 	if st.Scheduling == nil || st.Scheduling.Preemption == nil ||
-		o.Preemption != nil && mayBeTold(st, o.Preemption) || st.Scheduling.Preemption.Phase != "" {
-		return // of a plan, and of a hand-over, the next change of phase disposes
+		o.Preemption != nil && showsPlan(st, o.Preemption) || st.Scheduling.Preemption.Phase != "" {
+		return // the next change of phase removes a plan in progress or a hand-over
 	}
 	before := o.Job.Status.DeepCopy()
 	before.ObservedGeneration = st.ObservedGeneration

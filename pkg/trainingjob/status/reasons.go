@@ -15,8 +15,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// blocker is the one reason why the gang does not run: first what the operator itself waits for, then what is
-// known of the scheduler and the cluster (scheduler.Explain has the order), then what the scheduler says.
+// blocker returns the one reason why the gang does not run. The operator's own reasons come first, then those
+// of the cluster (scheduler.Explain has the order), then the scheduler's messages.
 func blocker(o *observation.Observation) (v1alpha1.Blocker, bool) {
 	if b, hung := hangingPods(o); hung {
 		return b, true
@@ -26,7 +26,7 @@ func blocker(o *observation.Observation) (v1alpha1.Blocker, bool) {
 		return invalidSpec(o)
 	case v1alpha1.PhaseSuspended:
 		if spec.Suspended(o.Job) {
-			return v1alpha1.Blocker{}, false // nothing blocks what the user wants
+			return v1alpha1.Blocker{}, false // the user wants the suspension
 		}
 		return invalidSpec(o)
 	case v1alpha1.PhaseDraining:
@@ -46,7 +46,7 @@ func blocker(o *observation.Observation) (v1alpha1.Blocker, bool) {
 	return queuedBlocker(o)
 }
 
-// queuedBlocker is the reason why a queued gang waits.
+// queuedBlocker returns the reason why a queued gang waits.
 func queuedBlocker(o *observation.Observation) (v1alpha1.Blocker, bool) {
 	if o.Backend == nil && o.SchedulerProblem != nil {
 		return *o.SchedulerProblem, true
@@ -55,7 +55,7 @@ func queuedBlocker(o *observation.Observation) (v1alpha1.Blocker, bool) {
 		first := slices.MinFunc(o.Stale, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 		return v1alpha1.Blocker{
 			Reason:  v1alpha1.ReasonTerminating,
-			Message: "pods of the last attempt are still there, first " + first.Name,
+			Message: "pods of the last attempt still exist, first " + first.Name,
 		}, true
 	}
 	if b, invalid := invalidSpec(o); invalid {
@@ -72,20 +72,19 @@ func queuedBlocker(o *observation.Observation) (v1alpha1.Blocker, bool) {
 	case decision.Held(o):
 		return v1alpha1.Blocker{
 			Reason:   v1alpha1.ReasonRoomReserved,
-			Message:  "the gang waits until one of a higher priority has started, for which others make room",
-			NextStep: "nothing: it begins after that, where there is room",
+			Message:  "the capacity is reserved for a gang of higher priority, to which others yield",
+			NextStep: "no action is needed: the gang starts after that one, once there is capacity",
 		}, true
 	}
 	if b, gated := gatedRanks(o); gated {
 		return b, true
 	}
-	// Also where the scheduler has said yes: it has had StatusDelay to act on it (see refreshBlocker).
+	// This includes admitted gangs: the scheduler had StatusDelay to act (see refreshBlocker).
 	return waitReason(o), true
 }
 
-// invalidSpec is the reason why nothing is added to a gang whose spec is invalid although it was accepted
-// once: a newer operator is stricter, or a label or an annotation was edited, which no rule of the CRD can
-// see.
+// invalidSpec returns the blocker of a gang whose spec was accepted and is invalid now: a newer operator is
+// stricter, or the user edited a label or an annotation, which CRD rules cannot check.
 func invalidSpec(o *observation.Observation) (v1alpha1.Blocker, bool) {
 	errs := o.Gang.Errors()
 	if len(errs) == 0 {
@@ -93,22 +92,22 @@ func invalidSpec(o *observation.Observation) (v1alpha1.Blocker, bool) {
 	}
 	b := v1alpha1.Blocker{
 		Reason:   v1alpha1.ReasonInvalidSpec,
-		Message:  "the spec is invalid, so the gang holds nothing: ",
-		NextStep: "correct what the message names: the gang then queues again",
+		Message:  "the spec is invalid, so the gang holds no resources: ",
+		NextStep: "correct the named fields: the gang then queues again",
 	}
 	phase := o.Job.Status.Phase
 	if phase == v1alpha1.PhaseRunning || phase == v1alpha1.PhaseStarting || o.Placed() > 0 {
-		b.Message = fmt.Sprintf("the spec is invalid, so attempt %d goes on as it was made: ", o.Job.Status.Attempt)
-		b.NextStep = "correct what the message names before the attempt ends: no other one is started until then"
+		b.Message = fmt.Sprintf("the spec is invalid, so attempt %d keeps its former spec: ", o.Job.Status.Attempt)
+		b.NextStep = "correct the named fields before the attempt ends: no other attempt starts until then"
 	}
 	b.Message += errs.ToAggregate().Error()
 	return b, true
 }
 
-// waitReason of a gang that waits for its scheduler alone.
+// waitReason returns the blocker of a gang that waits only for its scheduler.
 func waitReason(o *observation.Observation) v1alpha1.Blocker {
-	if told := toldBlocker(o.Job); o.ClusterUnknown && told != nil {
-		return *told // by the process before this one; a part of the cluster would give another reason
+	if reported := reportedBlocker(o.Job); o.ClusterUnknown && reported != nil {
+		return *reported // from the former process; the incomplete view of the cluster would give another reason
 	}
 	if o.Why != nil {
 		if e, known := o.Why(); known {
@@ -136,8 +135,8 @@ func waitReason(o *observation.Observation) v1alpha1.Blocker {
 	return v1alpha1.Blocker{Reason: v1alpha1.ReasonWaitingInQueue, Message: "not placed yet " + state}
 }
 
-// toldBlocker is the reason of a job's wait that was told last; nil: none was.
-func toldBlocker(job *v1alpha1.TrainingJob) *v1alpha1.Blocker {
+// reportedBlocker returns the blocker in the status, if it was reported; else nil.
+func reportedBlocker(job *v1alpha1.TrainingJob) *v1alpha1.Blocker {
 	if s := job.Status.Scheduling; s != nil && s.Blocker != nil && s.Blocker.ObservedTime != nil {
 		return s.Blocker
 	}
@@ -157,7 +156,7 @@ func blockerOf(e scheduler.Explanation) v1alpha1.Blocker {
 	}
 }
 
-// unplaced is what the scheduler wrote on the first rank that it could not place.
+// unplaced returns the scheduler's message on the first rank that it could not place.
 func unplaced(o *observation.Observation) string {
 	for i := range o.Ranks {
 		if r := &o.Ranks[i]; r.State == observation.RankPending {
@@ -169,8 +168,8 @@ func unplaced(o *observation.Observation) string {
 	return ""
 }
 
-// hangingPods finds pods whose deletion hangs on a node that does not answer. Only waiting is safe: their
-// containers may still run, and a second rank beside them would train against them.
+// hangingPods returns a blocker for pods whose deletion hangs on a node that does not answer. Only waiting is
+// safe: their containers may still run, and a second copy of a rank would corrupt the training.
 func hangingPods(o *observation.Observation) (v1alpha1.Blocker, bool) {
 	var pods, nodes []string
 	for _, pod := range o.Pods {

@@ -35,14 +35,15 @@ func Conclude(o *observation.Observation, p *decision.Plan, outcome decision.Out
 	setConditions(o, p, outcome.Reason)
 }
 
-// RefreshWait updates why a job waits that makes no transition. It reports whether it changed the status.
+// RefreshWait updates the reason why a job without a transition waits. It reports whether it changed the
+// status.
 func RefreshWait(o *observation.Observation, p *decision.Plan) bool {
 	moved := followQueue(o, p)
 	blocked := refreshBlocker(o, p)
 	return refreshPreemption(o, p, blocked) || blocked || moved
 }
 
-// Refresh updates what follows from the counts.
+// Refresh updates the message and the conditions that depend on the counts.
 func Refresh(o *observation.Observation, p *decision.Plan) {
 	if st := &p.Status; st.Phase == v1alpha1.PhaseRunning {
 		st.Message = o.Running(st)
@@ -51,8 +52,8 @@ func Refresh(o *observation.Observation, p *decision.Plan) {
 	setReady(o, p)
 }
 
-// HoldBack restores the job's status until counts are due that nothing else carries, and asks for a wake-up
-// then: a transition mostly carries them.
+// HoldBack restores the job's status until its changed counts are due, and plans a reconcile then. A
+// transition mostly comes first and includes them.
 func HoldBack(o *observation.Observation, p *decision.Plan) {
 	due, st := countsDue(o), &p.Status
 	if !o.Now.Before(due) {
@@ -66,8 +67,8 @@ func HoldBack(o *observation.Observation, p *decision.Plan) {
 	}
 }
 
-// followQueue shows the queue of a gang that moved to another one while it waits: no new attempt begins with
-// that. It reports whether it did.
+// followQueue writes the new queue of a gang that moves to another one while it waits, which needs no new
+// attempt. It reports whether it changed the status.
 func followQueue(o *observation.Observation, p *decision.Plan) bool {
 	st, queue := &p.Status, spec.Queue(o.Job)
 	if st.Phase != v1alpha1.PhaseQueued || o.SpecInvalid() {
@@ -80,8 +81,8 @@ func followQueue(o *observation.Observation, p *decision.Plan) bool {
 	return true
 }
 
-// countsDue is when counts are written that nothing else carries: once they have stood for StatusDelay, and
-// of a queued job, of which no rank runs, not before a burst would be over.
+// countsDue returns when changed counts are written alone: after StatusDelay without a change, and for a
+// queued job not before the end of a burst.
 func countsDue(o *observation.Observation) time.Time {
 	due, over := o.SettlesAt(), o.PhaseSince().Add(burstDelay(o))
 	if o.Job.Status.Phase != v1alpha1.PhaseQueued {

@@ -13,7 +13,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
 
-// startProblem is why a gang that has its nodes does not run. decision ends the wait after the start timeout.
+// startProblem returns why a gang that has its nodes does not run. The start timeout ends the wait.
 func startProblem(o *observation.Observation) (v1alpha1.Blocker, bool) {
 	if o.Job.Status.Phase != v1alpha1.PhaseStarting {
 		return v1alpha1.Blocker{}, false
@@ -34,7 +34,7 @@ type heldRank struct {
 	container corev1.ContainerStatus
 }
 
-// heldRanks are the ranks that a container of theirs holds up for a reason that passes the filter.
+// heldRanks returns the ranks with a container that waits for a reason that passes the filter.
 func heldRanks(o *observation.Observation, by func(reason string) bool) []heldRank {
 	var held []heldRank
 	for i := range o.Ranks {
@@ -57,14 +57,14 @@ func (h heldRank) String() string {
 	return fmt.Sprintf("container %s of %s", h.container.Name, h.pod.Name)
 }
 
-// describe is the command that shows what the kubelet says of a pod, in its own words.
+// describe returns the command that shows the kubelet's messages about a pod.
 func describe(pod *corev1.Pod) string {
 	return fmt.Sprintf("kubectl describe pod %s -n %s", pod.Name, pod.Namespace)
 }
 
 // imagePulls are the kubelet's reasons for a container whose image it cannot get
-// (k8s.io/kubernetes/pkg/kubelet/images/types.go, 1.37). They alternate while it tries again, and so do its
-// messages: the blocker repeats neither.
+// (k8s.io/kubernetes/pkg/kubelet/images/types.go, 1.37). They alternate between retries, as do its
+// messages, so the blocker has neither.
 var imagePulls = []string{
 	"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
 	"RegistryUnavailable", "SignatureValidationFailed",
@@ -72,7 +72,7 @@ var imagePulls = []string{
 
 func isImagePull(reason string) bool { return slices.Contains(imagePulls, reason) }
 
-// imageProblem of ranks whose images cannot be pulled.
+// imageProblem returns the blocker of ranks whose images cannot be pulled.
 func imageProblem(o *observation.Observation) (v1alpha1.Blocker, bool) {
 	held := heldRanks(o, isImagePull)
 	if len(held) == 0 {
@@ -93,14 +93,14 @@ func imageProblem(o *observation.Observation) (v1alpha1.Blocker, bool) {
 	}, true
 }
 
-// isHeld reports whether the kubelet names an error: every reason but those that it gives to containers whose
-// turn has not come (k8s.io/kubernetes/pkg/kubelet/kubelet_pods.go, 1.37).
+// isHeld reports whether a waiting reason is an error: any but those of containers that have not started yet
+// (k8s.io/kubernetes/pkg/kubelet/kubelet_pods.go, 1.37).
 func isHeld(reason string) bool {
 	return reason != "" && reason != "ContainerCreating" && reason != "PodInitializing"
 }
 
-// containerProblem of ranks with a container that the kubelet cannot start, whatever it calls that:
-// CreateContainerConfigError, CreateContainerError, RunContainerError, CrashLoopBackOff and so on.
+// containerProblem returns the blocker of ranks with a container that the kubelet cannot start, for any
+// reason: CreateContainerConfigError, CreateContainerError, RunContainerError, CrashLoopBackOff and so on.
 func containerProblem(o *observation.Observation) (v1alpha1.Blocker, bool) {
 	held := heldRanks(o, isHeld)
 	if len(held) == 0 {
@@ -115,7 +115,7 @@ func containerProblem(o *observation.Observation) (v1alpha1.Blocker, bool) {
 	}
 	if waiting.Reason == "CreateContainerConfigError" && waiting.Message != "" { // the same at every try
 		b.Message += ": " + observation.Line(firstLine(waiting.Message))
-		b.NextStep = fmt.Sprintf("create what is missing in namespace %s (the kubelet then goes on by itself), "+
+		b.NextStep = fmt.Sprintf("create what is missing in namespace %s (the kubelet then continues), "+
 			"or correct the job's env and volumes", first.pod.Namespace)
 	}
 	if n := int32(len(held) - 1); n > 0 {
@@ -124,11 +124,11 @@ func containerProblem(o *observation.Observation) (v1alpha1.Blocker, bool) {
 	return b, true
 }
 
-// slowStartDelay is how long a gang may be Starting before that needs a reason.
+// slowStartDelay is how long a gang can be Starting before the operator reports a reason.
 const slowStartDelay = 30 * time.Second
 
-// slowStart of ranks about which no kubelet names an error: volumes, networks and large images take their
-// time, and what goes wrong with the first two shows in the pods' events alone.
+// slowStart returns the blocker of ranks that start slowly without a kubelet error. Volumes, networks and
+// large images take time, and errors of the first two appear only in the pods' events.
 func slowStart(o *observation.Observation) (v1alpha1.Blocker, bool) {
 	var first *corev1.Pod
 	for i := range o.Ranks {
@@ -148,7 +148,7 @@ func slowStart(o *observation.Observation) (v1alpha1.Blocker, bool) {
 	}, true
 }
 
-// startStep is what a node does for a pod that it has not started.
+// startStep describes what a node does for a pod that it has not started.
 func startStep(pod *corev1.Pod) string {
 	for _, c := range pod.Status.InitContainerStatuses {
 		if c.State.Running != nil {

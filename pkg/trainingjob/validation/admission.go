@@ -27,7 +27,7 @@ const topologyKeys = "kueue.x-k8s.io/podset-"
 // (k8s.io/kubernetes/pkg/apis/scheduling, SystemPriorityClassPrefix).
 const systemClasses = "system-"
 
-// validateAdmission keeps the pods from passing the scheduler, its queues and its quotas by.
+// validateAdmission refuses fields with which pods bypass the scheduler, its queues or its quotas.
 func validateAdmission(job *v1alpha1.TrainingJob, path *field.Path) field.ErrorList {
 	at := path.Child("runPolicy", "schedulingPolicy", "priorityClass")
 	errs := systemClass(at, job.Spec.RunPolicy.SchedulingPolicy.PriorityClass)
@@ -81,7 +81,7 @@ func tolerateAll(tolerations []corev1.Toleration, path *field.Path) field.ErrorL
 	return errs
 }
 
-// byHand refuses the fields with which a pod places or ranks itself.
+// byHand refuses the fields with which a pod chooses its node or priority.
 func byHand(pod *corev1.PodSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, f := range []struct {

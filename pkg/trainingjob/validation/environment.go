@@ -10,10 +10,10 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// validateEnvironment refuses the variables by which the framework tells each rank who it is and where the
-// others are. A template is the same for all ranks of its role, so such a variable could only be wrong: the
-// ranks would wait for each other for ever, on GPUs. What a ConfigMap or a Secret brings by envFrom is
-// overridden by the operator's.
+// validateEnvironment refuses the variables with which the framework identifies the rank and its peers. A
+// template is the same for all ranks of its role, so such a variable could only be wrong: the ranks would
+// wait for each other for ever, on GPUs. What a ConfigMap or a Secret brings by envFrom is overridden by the
+// operator's.
 func validateEnvironment(job *v1alpha1.TrainingJob) field.ErrorList {
 	f := spec.Framework(job)
 	if f.Env == nil {

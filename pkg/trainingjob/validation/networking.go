@@ -23,7 +23,7 @@ var (
 	metricsPath = regexp.MustCompile(`^/[A-Za-z0-9._~/-]*$`)
 )
 
-// validateNetworking checks what every rank is told of the network.
+// validateNetworking checks the network settings of the ranks.
 func validateNetworking(job *v1alpha1.TrainingJob, path *field.Path) field.ErrorList {
 	n := job.Spec.Networking
 	errs := slices.Concat(

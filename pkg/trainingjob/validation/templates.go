@@ -12,7 +12,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// validateTemplates finds what every API server refuses in a pod. The job then fails with the name of the
+// validateTemplates refuses what every API server refuses in a pod. The job then fails with the name of the
 // field, before there is a pod to refuse.
 func validateTemplates(job *v1alpha1.TrainingJob, path *field.Path) field.ErrorList {
 	s := &job.Spec

@@ -8,7 +8,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// maxErrors are told of one job: its status must hold them, and joining thousands takes seconds.
+// maxErrors of one job are reported: they must fit into its status, and joining thousands takes seconds.
 const maxErrors = 32
 
 // Validate returns what is wrong with a job; nothing for a valid one. Of more than 32 errors it returns the

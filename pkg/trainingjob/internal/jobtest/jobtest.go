@@ -1,4 +1,4 @@
-// Package jobtest makes TrainingJobs for the core's unit tests.
+// Package jobtest creates TrainingJobs for the core's unit tests.
 package jobtest
 
 import (
@@ -9,7 +9,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// New is a job "bert" of n ranks with 2 GPUs each, in the simple form, changed by edit.
+// New returns a job "bert" of n ranks with 2 GPUs each, in the simple form, changed by edit.
 func New(n int32, edit ...func(*v1alpha1.TrainingJob)) *v1alpha1.TrainingJob {
 	job := &v1alpha1.TrainingJob{
 		ObjectMeta: metav1.ObjectMeta{Name: "bert", Namespace: "team-a", UID: "job-uid", Generation: 1},
