@@ -48,7 +48,7 @@ func TestOf(t *testing.T) {
 		want   Explanation
 	}{
 		"quota": {
-			"the operator's words, and what is short by how much",
+			"the operator's message and the shortage",
 			job(waiting(&v1alpha1.Blocker{
 				Reason: v1alpha1.ReasonQuotaExceeded, Object: "queues.scheduling.volcano.sh/research",
 				Message: "queue research has 4 of 16 GPUs left, the gang needs 8", NextStep: "wait for a to end",
@@ -60,7 +60,7 @@ func TestOf(t *testing.T) {
 				Summary:  "queue research has 4 of 16 GPUs left, the gang needs 8",
 				NextStep: "wait for a to end",
 				Blocker: &Blocker{
-					Reason: "QuotaExceeded", Meaning: "the quota is used up by others",
+					Reason: "QuotaExceeded", Meaning: "others use the quota",
 					Object:  "queues.scheduling.volcano.sh/research",
 					Message: "queue research has 4 of 16 GPUs left, the gang needs 8", Observed: &since.Time,
 				},
@@ -71,7 +71,7 @@ func TestOf(t *testing.T) {
 			},
 		},
 		"free is unknown": {
-			"a missing number is no zero",
+			"a missing number is not zero",
 			job(waiting(&v1alpha1.Blocker{
 				Reason: "Custom", Message: "no", Need: amounts("nvidia.com/gpu", "8"),
 			})),
@@ -80,23 +80,23 @@ func TestOf(t *testing.T) {
 				Summary: "no", NextStep: "it starts as soon as the scheduler places it",
 				Blocker:    &Blocker{Reason: "Custom", Message: "no"},
 				Arithmetic: []Line{{Resource: "nvidia.com/gpu", Need: "8"}},
-				Unknown:    []string{"how much of nvidia.com/gpu is free is unknown"},
+				Unknown:    []string{"the free amount of nvidia.com/gpu is unknown"},
 			},
 		},
 		"no blocker": {
-			"that nobody has said why is said", job(waiting(nil)),
+			"Unknown reports the missing reason", job(waiting(nil)),
 			Explanation{
 				Phase: "Queued", Since: &since.Time, ForSeconds: 90, Scheduler: "volcano", Queue: "research", Attempt: 1,
 				Summary: "0/4 ranks run", NextStep: "it starts as soon as the scheduler places it",
-				Unknown: []string{"why it waits is not known yet: the scheduler has said nothing of the gang"},
+				Unknown: []string{"the reason is not known yet: the scheduler has reported nothing about the gang"},
 			},
 		},
 		"new": {
-			"nobody has looked", job(func(j *v1alpha1.TrainingJob) { j.Status.ObservedGeneration = 0 }),
+			"not processed yet", job(func(j *v1alpha1.TrainingJob) { j.Status.ObservedGeneration = 0 }),
 			Explanation{
-				Summary:  "no operator has looked at the job yet",
-				NextStep: "see that the operator runs and leads: kubectl get pods -n trainingjob-system",
-				Unknown:  []string{"no operator has looked at the job yet"},
+				Summary:  "the operator has not processed the job yet",
+				NextStep: "check that the operator runs and is the leader: kubectl get pods -n trainingjob-system",
+				Unknown:  []string{"the operator has not processed the job yet"},
 			},
 		},
 		"edited": {
@@ -106,7 +106,7 @@ func TestOf(t *testing.T) {
 			}),
 			Explanation{
 				Phase: "Running", Attempt: 1, Summary: "4/4 ranks running",
-				Unknown: []string{"the operator has not looked at the last change of the spec yet"},
+				Unknown: []string{"the operator has not processed the last change of the spec yet"},
 			},
 		},
 		"saving": {
@@ -117,8 +117,8 @@ func TestOf(t *testing.T) {
 				}
 			}),
 			Explanation{
-				Phase: "Draining", Summary: "the attempt is over, and all its ranks are ended",
-				NextStep: "then its cause is settled",
+				Phase: "Draining", Summary: "the attempt is over: the operator stops all its ranks",
+				NextStep: "wait until all ranks have stopped",
 				Drain:    &Drain{Cause: "Eviction", Reason: "Evicted", Saving: true, Deadline: &since.Time},
 			},
 		},
@@ -132,22 +132,22 @@ func TestOf(t *testing.T) {
 			}),
 			Explanation{
 				Phase: "Failed", Attempt: 4, Restarts: 3, Summary: "backoffLimit 3 is spent",
-				NextStep: "read why the rank failed; the job does not start again: apply it anew under another name, " +
-					"or delete it first",
+				NextStep: "read why the rank failed; the job does not restart: delete it and apply it again, or " +
+					"apply it under another name",
 				LastFailure: &Failure{
 					PodName: "bert-worker-0", Attempt: 4, ExitCode: &code, Reason: "OOMKilled", Time: &since.Time,
 				},
 			},
 		},
 		"held": {
-			"a deletion that somebody holds", job(func(j *v1alpha1.TrainingJob) {
+			"a finalizer holds the deletion", job(func(j *v1alpha1.TrainingJob) {
 				j.DeletionTimestamp, j.Finalizers = &since, []string{"example.com/keeps"}
 				j.Status.Phase, j.Status.Attempt = v1alpha1.PhaseRunning, 1
 			}),
 			Explanation{
 				Phase: "Running", Attempt: 1,
-				Summary:  "the job is being deleted: its ranks are ended, and its places are given back",
-				NextStep: "it is gone once the finalizers are removed: [example.com/keeps]",
+				Summary:  "the job is being deleted: the operator stops its ranks and releases its capacity",
+				NextStep: "wait until the finalizers are removed: [example.com/keeps]",
 			},
 		},
 	} {
@@ -159,7 +159,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestEveryPhase: none is explained by nothing.
+// TestEveryPhase: each phase has a summary.
 func TestEveryPhase(t *testing.T) {
 	for _, phase := range []v1alpha1.Phase{
 		v1alpha1.PhasePending, v1alpha1.PhaseQueued, v1alpha1.PhaseStarting, v1alpha1.PhaseRunning,
@@ -173,7 +173,7 @@ func TestEveryPhase(t *testing.T) {
 	}
 }
 
-// TestMeanings: each is of a reason of the API, and is what a blocker without words says.
+// TestMeanings: each reason is in the API, and its meaning replaces a missing message.
 func TestMeanings(t *testing.T) {
 	for reason, meaning := range meanings {
 		if !v1alpha1.KnownReason(reason) {

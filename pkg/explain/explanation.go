@@ -8,11 +8,11 @@ import (
 
 // Explanation of what a job is doing.
 type Explanation struct {
-	// Phase of the job; empty before the operator has seen it.
+	// Phase of the job; empty before the operator has processed it.
 	Phase v1alpha1.Phase `json:"phase"`
-	// Since is when the job entered the phase; nil where the status does not say.
+	// Since is when the job entered the phase; nil if the status does not have it.
 	Since *time.Time `json:"since,omitempty"`
-	// ForSeconds is how long that was before the question; 0 where Since is nil.
+	// ForSeconds is the time since then; 0 if Since is nil.
 	ForSeconds int64 `json:"forSeconds,omitempty"`
 	// Summary is one sentence.
 	Summary string `json:"summary"`
@@ -20,8 +20,8 @@ type Explanation struct {
 	NextStep  string                 `json:"nextStep,omitempty"`
 	Scheduler v1alpha1.SchedulerName `json:"scheduler,omitempty"`
 	Queue     string                 `json:"queue,omitempty"`
-	// Attempt is the number of the current attempt; 0 before the first. Restarts were spent of backoffLimit,
-	// Preemptions spend none.
+	// Attempt is the number of the current attempt; 0 before the first. Restarts count against backoffLimit,
+	// Preemptions do not.
 	Attempt     int32 `json:"attempt"`
 	Restarts    int32 `json:"restarts"`
 	Preemptions int32 `json:"preemptions"`
@@ -29,15 +29,15 @@ type Explanation struct {
 	Blocker *Blocker `json:"blocker,omitempty"`
 	// Arithmetic of the blocker, by resource.
 	Arithmetic []Line `json:"arithmetic,omitempty"`
-	// Preemption is whose end would make room for the gang; nil where the operator does not look for that.
+	// Preemption names the victims that the gang needs; nil if the operator plans no preemption.
 	Preemption *Preemption `json:"preemption,omitempty"`
-	// Drain is why the current attempt is being ended; nil where it is not.
+	// Drain is why the operator stops the current attempt; nil if it does not.
 	Drain *Drain `json:"drain,omitempty"`
-	// Backoff is when the next attempt is queued; nil where none is waited for.
+	// Backoff is when the next attempt is queued; nil without a backoff.
 	Backoff *time.Time `json:"backoff,omitempty"`
 	// LastFailure of a rank, in this attempt or an earlier one.
 	LastFailure *Failure `json:"lastFailure,omitempty"`
-	// Unknown are sentences about what the status does not tell and a reader would look for.
+	// Unknown has a sentence for each fact that a reader expects and the status does not have.
 	Unknown []string `json:"unknown,omitempty"`
 }
 
@@ -45,7 +45,7 @@ type Explanation struct {
 type Blocker struct {
 	// Reason as one CamelCase word.
 	Reason string `json:"reason"`
-	// Meaning of the reason, in general; empty for a reason that a scheduler has of its own.
+	// Meaning of the reason, in general; empty for a scheduler's own reasons.
 	Meaning string `json:"meaning,omitempty"`
 	// Object that the reason is about, as kubectl takes it.
 	Object string `json:"object,omitempty"`
@@ -55,23 +55,23 @@ type Blocker struct {
 	Observed *time.Time `json:"observed,omitempty"`
 }
 
-// Line is the arithmetic of one resource, in the notation of Kubernetes' quantities.
+// Line compares need and free for one resource, as Kubernetes quantities.
 type Line struct {
 	Resource string `json:"resource"`
-	// Need of the gang, or of one rank where that alone does not fit.
+	// Need of the gang, or of one rank if a single rank does not fit.
 	Need string `json:"need"`
-	// Free within the quota or on the nodes; empty where it is unknown.
+	// Free in the quota or on the nodes; empty if unknown.
 	Free string `json:"free,omitempty"`
-	// Short is what is missing: need less free, at least 0; empty where free is unknown.
+	// Short is need minus free, at least 0; empty if Free is unknown.
 	Short string `json:"short,omitempty"`
 }
 
-// Drain is why an attempt is being ended.
+// Drain is why the operator stops an attempt.
 type Drain struct {
 	Cause   v1alpha1.DrainCause `json:"cause"`
 	Reason  string              `json:"reason"`
 	Message string              `json:"message,omitempty"`
-	// Saving is true while the trainer is asked to save, at most until Deadline.
+	// Saving is true while the operator waits for the trainer's checkpoint, at most until Deadline.
 	Saving   bool       `json:"saving"`
 	Deadline *time.Time `json:"deadline,omitempty"`
 }
@@ -81,7 +81,7 @@ type Failure struct {
 	PodName string `json:"podName"`
 	Attempt int32  `json:"attempt"`
 	Node    string `json:"node,omitempty"`
-	// ExitCode of the trainer; nil where it is unknown.
+	// ExitCode of the trainer; nil if unknown.
 	ExitCode *int32     `json:"exitCode,omitempty"`
 	Reason   string     `json:"reason,omitempty"`
 	Message  string     `json:"message,omitempty"`

@@ -13,7 +13,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// Of explains a job as it was read. now is the time of the question.
+// Of explains a job at the time now.
 func Of(job *v1alpha1.TrainingJob, now time.Time) Explanation {
 	st := &job.Status
 	e := Explanation{
@@ -35,13 +35,13 @@ func Of(job *v1alpha1.TrainingJob, now time.Time) Explanation {
 	return e
 }
 
-// summaryOf is what the operator said, with what the phase means where it said nothing.
+// summaryOf returns the operator's message, or the meaning of the reason or the phase.
 func summaryOf(job *v1alpha1.TrainingJob) string {
 	st := &job.Status
 	b := blockerIn(st)
 	switch {
 	case !job.DeletionTimestamp.IsZero():
-		return "the job is being deleted: its ranks are ended, and its places are given back"
+		return "the job is being deleted: the operator stops its ranks and releases its capacity"
 	case b != nil && b.Message != "":
 		return b.Message
 	case b != nil && meanings[b.Reason] != "":
@@ -51,20 +51,20 @@ func summaryOf(job *v1alpha1.TrainingJob) string {
 	case b != nil:
 		return "the job does not run: " + b.Reason
 	}
-	return cmp.Or(phases[st.Phase].means, "the operator is in phase "+string(st.Phase))
+	return cmp.Or(phases[st.Phase].means, "the job is in phase "+string(st.Phase))
 }
 
-// nextStepOf is the operator's own advice, else what happens next.
+// nextStepOf returns the operator's advice, or that of the phase.
 func nextStepOf(job *v1alpha1.TrainingJob) string {
 	st := &job.Status
 	switch b := blockerIn(st); {
 	case !job.DeletionTimestamp.IsZero() && len(job.Finalizers) > 0:
-		return fmt.Sprintf("it is gone once the finalizers are removed: %v", job.Finalizers)
+		return fmt.Sprintf("wait until the finalizers are removed: %v", job.Finalizers)
 	case b != nil && b.NextStep != "":
 		return b.NextStep
 	case st.Phase == v1alpha1.PhaseFailed && st.LastFailure != nil:
-		return "read why the rank failed; the job does not start again: apply it anew under another name, or " +
-			"delete it first"
+		return "read why the rank failed; the job does not restart: delete it and apply it again, or " +
+			"apply it under another name"
 	}
 	return phases[st.Phase].next
 }
@@ -73,22 +73,22 @@ func unknownOf(job *v1alpha1.TrainingJob) []string {
 	var all []string
 	st := &job.Status
 	if st.Phase == "" {
-		return []string{"no operator has looked at the job yet"}
+		return []string{"the operator has not processed the job yet"}
 	}
 	if st.ObservedGeneration != 0 && st.ObservedGeneration < job.Generation {
-		all = append(all, "the operator has not looked at the last change of the spec yet")
+		all = append(all, "the operator has not processed the last change of the spec yet")
 	}
 	if b := blockerIn(st); b != nil {
 		for name := range b.Need {
 			if _, known := b.Free[name]; !known {
-				all = append(all, fmt.Sprintf("how much of %s is free is unknown", name))
+				all = append(all, fmt.Sprintf("the free amount of %s is unknown", name))
 			}
 		}
 		slices.Sort(all)
 	}
 	waiting := st.Phase == v1alpha1.PhaseQueued || st.Phase == v1alpha1.PhasePending
 	if waiting && blockerIn(st) == nil {
-		all = append(all, "why it waits is not known yet: the scheduler has said nothing of the gang")
+		all = append(all, "the reason is not known yet: the scheduler has reported nothing about the gang")
 	}
 	return all
 }

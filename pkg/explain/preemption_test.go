@@ -17,16 +17,16 @@ func withDryRun(p *v1alpha1.PreemptionStatus) *v1alpha1.TrainingJob {
 	})
 }
 
-// TestPreemption: the dry run is told as the status has it. A loss of nothing is told apart from no victims.
+// TestPreemption: the dry run is shown as in the status. No loss differs from no victims.
 func TestPreemption(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		status *v1alpha1.PreemptionStatus
 		want   *Preemption
 	}{
-		"off": {"without a dry run nothing is said", nil, nil},
+		"off": {"no dry run, nothing to show", nil, nil},
 		"planned": {
-			"whom it would take, and what that costs",
+			"the victims and their loss",
 			&v1alpha1.PreemptionStatus{
 				Outcome: v1alpha1.PreemptionPlanned, VictimCount: 70, LossGPUSeconds: 240, ObservedTime: &since,
 				Victims: []v1alpha1.PreemptionVictim{
@@ -43,14 +43,14 @@ func TestPreemption(t *testing.T) {
 				Victims: []Victim{
 					{
 						UID: "1", Attempt: 2, Name: "small", GPUs: 16, Mode: "Save",
-						How: "it is asked for a checkpoint first", LossSeconds: 15, LossGPUSeconds: 240,
+						How: "the operator requests a checkpoint, then stops it", LossSeconds: 15, LossGPUSeconds: 240,
 					},
 					{UID: "2", Attempt: 1, GPUs: 8, Mode: "EndsByItself", How: "it is about to finish"},
 				},
 			},
 		},
-		"nobody": {
-			"no victims, and no loss of nothing",
+		"no victims": {
+			"neither victims nor a loss",
 			&v1alpha1.PreemptionStatus{Outcome: v1alpha1.PreemptionNoCover},
 			&Preemption{Outcome: "NoCover", Meaning: outcomes["NoCover"]},
 		},
@@ -67,7 +67,7 @@ func TestPreemption(t *testing.T) {
 	}
 }
 
-// TestPreemptionInJSON: who costs nothing says so.
+// TestPreemptionInJSON: a loss of zero is written.
 func TestPreemptionInJSON(t *testing.T) {
 	data, err := json.Marshal(Of(withDryRun(&v1alpha1.PreemptionStatus{
 		Outcome: v1alpha1.PreemptionPlanned, VictimCount: 1,
@@ -78,7 +78,7 @@ func TestPreemptionInJSON(t *testing.T) {
 	}
 }
 
-// TestOutcomesAndModes: every one of the API is said in words.
+// TestOutcomesAndModes: each of the API has a text.
 func TestOutcomesAndModes(t *testing.T) {
 	for _, outcome := range []v1alpha1.PreemptionOutcome{
 		v1alpha1.PreemptionPlanned, v1alpha1.PreemptionFits, v1alpha1.PreemptionOnlyProtected,
@@ -94,7 +94,7 @@ func TestOutcomesAndModes(t *testing.T) {
 		v1alpha1.PreemptionKill,
 	} {
 		if modes[mode] == "" {
-			t.Errorf("%s has no words", mode)
+			t.Errorf("%s has no description", mode)
 		}
 	}
 }
