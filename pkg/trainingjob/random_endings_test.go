@@ -78,6 +78,7 @@ func playEndings(
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 4))
 	sim := newSimulation(t, job.DeepCopy())
+	sim.checksOwners = 11
 	sim.oldKubelets = rng.IntN(2) == 0
 	runGang(sim)
 	sim.podsLinger = true

@@ -37,6 +37,7 @@ func playUnloadable(t *testing.T, seed uint64) *simulation {
 	job := jobtest.New(2, jobtest.Checkpoints)
 	job.Spec.BackoffLimit = new(int32(100))
 	sim := newSimulation(t, job)
+	sim.checksOwners = 11
 	failures := map[string]int{} // by the URI of the resume point
 	unloadable, choices := map[string]bool{}, 0
 	for round := 0; sim.trainedStep < 400; round++ {

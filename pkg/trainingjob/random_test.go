@@ -73,6 +73,7 @@ func randomHistory(t *testing.T, seed uint64) *simulation {
 		job.Spec.RestartPolicy = v1alpha1.RestartExitCode
 	}
 	sim := newSimulation(t, job)
+	sim.checksOwners = 11
 	sim.oldKubelets = rng.IntN(3) == 0
 	if rng.IntN(3) == 0 {
 		sim.history = 2 + rng.IntN(4) // a job may live longer than its history

@@ -100,6 +100,8 @@ type simulation struct {
 	explainCalls int // how often the plan asked why the gang waits
 	podsCreated  int
 	statusWrites int
+	// checksOwners is after how many reconciles the owners of the status are checked, which is slow.
+	checksOwners, reconciles int
 }
 
 func newSimulation(t testing.TB, job *v1alpha1.TrainingJob) *simulation {
@@ -111,6 +113,7 @@ func newSimulation(t testing.TB, job *v1alpha1.TrainingJob) *simulation {
 		resumeReasons: map[string]int{},
 		through:       map[string]bool{},
 		crashesNow:    func() bool { return false },
+		checksOwners:  1,
 		lifecycle:     observation.DefaultLifecycle(),
 		agent: render.Agent{
 			Image:     "agent:1",
@@ -188,7 +191,11 @@ func (sim *simulation) reconcile() bool {
 		return false
 	}
 	snapshot := sim.snapshot()
-	plan := decide(snapshot, sim.checkOwners)
+	var watch func(step, *draft)
+	if sim.reconciles++; sim.reconciles%sim.checksOwners == 0 {
+		watch = sim.checkOwners
+	}
+	plan := decide(snapshot, watch)
 	sim.otherReason = plan.OtherReason
 	sim.checkPlan(plan)
 	if plan.Group == decision.Apply && !snapshot.Gang.Computed {
