@@ -192,7 +192,7 @@ func (v *visitor) tooLate() {
 	v.goLogIn(jobsPage)
 	v.until(`document.querySelector('input[name="login"]')`)
 	v.must(v.ForgetCookies(v.s.origin))
-	v.signIn("jane", `document.querySelector('[role="alert"]')?.textContent.includes('it is over')`)
+	v.signIn("jane", `document.querySelector('[role="alert"]')?.textContent.includes('has expired')`)
 	v.inspect("too-late")
 	v.must(v.Click("nav a"))
 	v.until(at("/board/clusters/default", "corp:jane"))
