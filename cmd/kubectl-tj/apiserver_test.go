@@ -31,7 +31,7 @@ var kinds = map[string]map[string]string{
 	},
 }
 
-// apiServer answers as Kubernetes does, from objects that do not change but by the test's hand.
+// apiServer answers as Kubernetes does, from objects that only the test changes.
 type apiServer struct {
 	*httptest.Server
 	t *testing.T
@@ -42,7 +42,7 @@ type apiServer struct {
 
 	mu      sync.Mutex
 	objects []*unstructured.Unstructured
-	// watches are what it answers to one watch after another; then it says nothing until the client leaves.
+	// watches are the events of one watch after another; later watches get none until the client leaves.
 	watches [][]any
 	// watched are the queries of the watches.
 	watched []string

@@ -8,13 +8,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// jobTypes are the words that kubectl takes for a TrainingJob, in TYPE/NAME.
+// jobTypes are kubectl's names of the type TrainingJob, in TYPE/NAME.
 var jobTypes = []string{
 	"tj", "trainjob", "trainingjob", "trainingjobs", "trainingjob.mlplatform.example.com",
 	"trainingjobs.mlplatform.example.com",
 }
 
-// oneJob is the name of the job that the arguments are: NAME, or TYPE/NAME.
+// oneJob returns the job's name from the one argument, NAME or TYPE/NAME.
 func oneJob(cmd *cobra.Command, args []string) (string, error) {
 	if len(args) != 1 {
 		return "", fmt.Errorf("name one job: %s JOB", cmd.CommandPath())
@@ -24,7 +24,7 @@ func oneJob(cmd *cobra.Command, args []string) (string, error) {
 	case !typed:
 		name = kind
 	case !slices.Contains(jobTypes, strings.ToLower(kind)):
-		return "", fmt.Errorf("%q is no TrainingJob: %s JOB takes NAME or tj/NAME", args[0], cmd.CommandPath())
+		return "", fmt.Errorf("%q is not a TrainingJob: %s JOB takes NAME or tj/NAME", args[0], cmd.CommandPath())
 	}
 	if name == "" {
 		return "", fmt.Errorf("name one job: %s JOB", cmd.CommandPath())
@@ -32,7 +32,7 @@ func oneJob(cmd *cobra.Command, args []string) (string, error) {
 	return name, nil
 }
 
-// completeJob offers the names of the namespace's jobs.
+// completeJob completes the names of the namespace's jobs.
 func completeJob(c cluster, s streams) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {

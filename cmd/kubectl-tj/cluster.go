@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
-	_ "k8s.io/client-go/plugin/pkg/client/auth" // how kubeconfigs log in, as kubectl does
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // logins of kubeconfigs, as in kubectl
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,20 +18,20 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/queues"
 )
 
-// Requests a second, and at once: a command asks once for each kind and API group.
+// Limits of the requests to the API server: a command sends one for each kind and API group.
 const (
 	requestsPerSecond = 50
 	requestsAtOnce    = 100
 )
 
-// cluster that a command reads, by kubectl's own flags.
+// cluster that a command reads, chosen by kubectl's flags.
 type cluster struct {
 	flags *genericclioptions.ConfigFlags
 }
 
 func newCluster(flags *pflag.FlagSet) cluster {
 	f := genericclioptions.NewConfigFlags(true)
-	f.CacheDir = nil // only the API groups that are needed are asked for, and nothing is kept
+	f.CacheDir = nil // a command requests only the API groups that it needs
 	f.AddFlags(flags)
 	return cluster{f}
 }
@@ -64,7 +64,7 @@ func (c cluster) connect(s streams) (connected, error) {
 	return connected{to, namespace}, nil
 }
 
-// job of a name in the namespace.
+// job returns the job of a name in the namespace.
 func (c connected) job(ctx context.Context, name string) (*v1alpha1.TrainingJob, error) {
 	job := &v1alpha1.TrainingJob{}
 	if err := c.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: name}, job); err != nil {
@@ -73,7 +73,7 @@ func (c connected) job(ctx context.Context, name string) (*v1alpha1.TrainingJob,
 	return job, nil
 }
 
-// names of the jobs of the namespace that begin with a prefix.
+// names returns the names of the namespace's jobs that begin with a prefix.
 func (c connected) names(ctx context.Context, prefix string) ([]string, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("TrainingJobList"))

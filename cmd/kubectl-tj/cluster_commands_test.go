@@ -21,11 +21,11 @@ import (
 )
 
 var (
-	update = flag.Bool("update", false, "write the golden files anew")
+	update = flag.Bool("update", false, "write the golden files")
 	noon   = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 )
 
-// played is what a command did.
+// played is the result of a command.
 type played struct {
 	code        int
 	stdout, err string
@@ -40,7 +40,7 @@ func play(t *testing.T, args []string) played {
 	return played{code, out.String(), errs.String()}
 }
 
-// golden compares text with a file, and holds it to the width of a terminal.
+// golden compares text with a file, and limits it to the width of a terminal.
 func golden(t *testing.T, name, text string) {
 	t.Helper()
 	for line := range strings.SplitSeq(text, "\n") {
@@ -63,11 +63,11 @@ func golden(t *testing.T, name, text string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), text); diff != "" {
-		t.Errorf("%s (-want +got; -update writes it anew):\n%s", path, diff)
+		t.Errorf("%s (-want +got; -update writes it):\n%s", path, diff)
 	}
 }
 
-// TestTextOfJobs: what explain and timeline say of jobs in every situation, in 80 columns.
+// TestTextOfJobs: explain and timeline print each situation of a job in 80 columns.
 func TestTextOfJobs(t *testing.T) {
 	for file, job := range map[string]string{
 		"quota": "queue-full", "dry-run": "urgent", "failed": "crashes", "draining": "leaves",
@@ -128,10 +128,10 @@ func TestForms(t *testing.T) {
 			if e.ForSeconds != 90 || e.Blocker == nil || len(e.Arithmetic) != 2 {
 				t.Errorf("%+v", e)
 			}
-			var told timeline.Timeline
-			decode(t, &told, "timeline", "tj/queue-full", "-o", form)
-			if told.Source != timeline.FromStatus || len(told.Items) != 2 {
-				t.Errorf("%+v", told)
+			var history timeline.Timeline
+			decode(t, &history, "timeline", "tj/queue-full", "-o", form)
+			if history.Source != timeline.FromStatus || len(history.Items) != 2 {
+				t.Errorf("%+v", history)
 			}
 			var list queues.List
 			decode(t, &list, "queues", "research", "-o", form)
@@ -142,7 +142,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestRefusals: each says what is wrong, what to do, and ends with its code; nothing is printed on stdout.
+// TestRefusals: each error has a cause, a remedy and an exit code, and stdout is empty.
 func TestRefusals(t *testing.T) {
 	forbid := func(what string) func(*apiServer) {
 		return func(s *apiServer) {
@@ -159,7 +159,7 @@ func TestRefusals(t *testing.T) {
 		want   []string // on stderr
 	}{
 		"no job": {
-			"kubectl's own words, and a remedy", nothing, []string{"explain", "nope"}, exitError,
+			"kubectl's message, and a remedy", nothing, []string{"explain", "nope"}, exitError,
 			[]string{
 				`Error from server (NotFound): trainingjobs.mlplatform.example.com "nope" not found` + "\n",
 				"kubectl get trainingjobs -n team-a",
@@ -184,7 +184,7 @@ func TestRefusals(t *testing.T) {
 			[]string{"mlplatform.example.com/v1alpha1: the operator is not installed"},
 		},
 		"no server": {
-			"nobody answers", nothing, []string{"timeline", "queue-full", "--server", "http://127.0.0.1:1"}, exitError,
+			"the connection is refused", nothing, []string{"timeline", "queue-full", "--server", "http://127.0.0.1:1"}, exitError,
 			[]string{"connection refused", "kubectl cluster-info"},
 		},
 		"no context": {
@@ -198,7 +198,7 @@ func TestRefusals(t *testing.T) {
 		"no name":   {"of the job", nothing, []string{"explain"}, exitUsage, []string{"kubectl tj explain JOB"}},
 		"two names": {"of jobs", nothing, []string{"timeline", "a", "b"}, exitUsage, []string{"name one job"}},
 		"no such type": {"of jobs", nothing, []string{"explain", "pod/a"}, exitUsage,
-			[]string{`"pod/a" is no TrainingJob`}},
+			[]string{`"pod/a" is not a TrainingJob`}},
 		"empty name": {"after a type", nothing, []string{"explain", "tj/"}, exitUsage, []string{"name one job"}},
 		"two queues": {"at once", nothing, []string{"queues", "a", "b"}, exitUsage, []string{"one queue at most"}},
 		"form":       {"unknown", nothing, []string{"explain", "a", "-o", "wide"}, exitUsage, []string{"-o json"}},
@@ -208,21 +208,21 @@ func TestRefusals(t *testing.T) {
 			s := serve(t, "cluster.yaml", "jobs/quota.yaml")
 			c.edit(s)
 			got := play(t, s.args(c.args...))
-			said := got.stdout != "" && name != "watching is forbidden" // by then the job is explained once
-			if got.code != c.code || said {
+			printed := got.stdout != "" && name != "watching is forbidden" // the first explanation was printed
+			if got.code != c.code || printed {
 				t.Errorf("%s: %+v, want code %d", c.reason, got, c.code)
 			}
 			for _, want := range c.want {
 				if !strings.Contains(got.err, want) {
-					t.Errorf("%s: it does not say %q:\n%s", c.reason, want, got.err)
+					t.Errorf("%s: stderr lacks %q:\n%s", c.reason, want, got.err)
 				}
 			}
 		})
 	}
 }
 
-// TestQueuesThatMayBeSeen: what is forbidden or not served is said once, and the rest is shown.
-func TestQueuesThatMayBeSeen(t *testing.T) {
+// TestQueuesPartlyReadable: one note lists what is forbidden or not served; the rest is shown.
+func TestQueuesPartlyReadable(t *testing.T) {
 	for name, c := range map[string]struct {
 		edit func(*apiServer)
 		args []string
@@ -233,30 +233,32 @@ func TestQueuesThatMayBeSeen(t *testing.T) {
 		"a kind is forbidden": {
 			func(s *apiServer) { s.forbids = func(_, r, _ string) bool { return r == "queues" } }, nil,
 			"clusterqueue/team-a", "queue/research",
-			"note: not shown, since you may not list them: Queue\n",
+			"note: not shown because you may not list them: Queue\n",
 		},
 		"other namespaces are forbidden": {
 			func(s *apiServer) { s.forbids = func(_, r, ns string) bool { return ns != "team-a" && r != "queues" } },
 			[]string{"-A"}, "localqueue/team-a/main", "team-b",
-			"note: not shown, since you may not list them: ClusterQueue, PriorityClass,\n    WorkloadPriorityClass\n" +
-				"note: not shown of all namespaces, since you may list them in namespace\n" +
-				"    team-a alone: ElasticQuota, LocalQueue, ResourceQuota\n" +
-				"note: not counted of other namespaces, since you may list them in namespace\n" +
-				"    team-a alone: TrainingJob\n",
+			"note: not shown because you may not list them: ClusterQueue, PriorityClass,\n" +
+				"    WorkloadPriorityClass\n" +
+				"note: shown only for namespace team-a, the only one in which you may list\n" +
+				"    them: ElasticQuota, LocalQueue, ResourceQuota\n" +
+				"note: counted only for namespace team-a, the only one in which you may list\n" +
+				"    them: TrainingJob\n",
 		},
 		"jobs are forbidden": {
 			func(s *apiServer) { s.forbids = func(_, r, _ string) bool { return r == "trainingjobs" } }, nil,
 			"unknown", "3 (",
-			"note: not counted, since you may not list them: who waits is unknown:\n    TrainingJob\n",
+			"note: the waiting jobs are unknown because you may not list them:\n    TrainingJob\n",
 		},
 		"no Kueue": {
 			func(s *apiServer) { s.without = []string{"kueue.x-k8s.io", "scheduling.x-k8s.io"} }, nil,
 			"queue/research", "clusterqueue",
-			"note: not served by this cluster: ClusterQueue, ElasticQuota, LocalQueue,\n    WorkloadPriorityClass\n",
+			"note: the cluster does not serve: ClusterQueue, ElasticQuota, LocalQueue,\n    WorkloadPriorityClass\n",
 		},
 		"no operator": {
 			func(s *apiServer) { s.without = []string{"mlplatform.example.com"} }, []string{"research"},
-			"Jobs:       unknown", "Wait", "note: not served by this cluster: who waits is unknown: TrainingJob\n",
+			"Jobs:       unknown", "Wait",
+			"note: the waiting jobs are unknown because the cluster does not serve them:\n    TrainingJob\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -274,7 +276,7 @@ func TestQueuesThatMayBeSeen(t *testing.T) {
 			if err := json.Unmarshal([]byte(forms.stdout), &list); err != nil || forms.err != "" {
 				t.Fatalf("%v: %+v", err, forms)
 			}
-			served := !strings.Contains(c.notes, "not served")
+			served := !strings.Contains(c.notes, "not serve")
 			if len(list.Unreadable) > 0 != (served || name == "no operator") {
 				t.Errorf("unreadable: %+v", list.Unreadable)
 			}
@@ -286,8 +288,8 @@ func TestQueuesThatMayBeSeen(t *testing.T) {
 		})
 	}
 	empty := play(t, serve(t).args("queues"))
-	if empty.code != 0 || !strings.HasPrefix(empty.stdout, "There is no queue, and no quota in namespace") {
-		t.Errorf("of a cluster without any: %+v", empty)
+	if empty.code != 0 || !strings.HasPrefix(empty.stdout, "You may list no queue, and no quota in namespace") {
+		t.Errorf("a cluster without queues: %+v", empty)
 	}
 }
 

@@ -28,12 +28,12 @@ const convertHelp = `Convert jobs of other systems to TrainingJobs.
 
 It reads TrainingJobs of ml.example.com/v1alpha1 and v1, the JSON of TFJob-admin, PyTorchJobs, TFJobs,
 XGBoostJobs, MXJobs, MPIJobs and JAXJobs of Kubeflow, and Volcano Jobs, as YAML or JSON, several in one
-file. It prints TrainingJobs, and what they need beside them, such as a claim. It talks to no cluster.
+file. It prints TrainingJobs and the objects that they need, such as a claim. It connects to no cluster.
 
-What has no counterpart is a warning on stderr that names its field. If one document cannot be converted,
-nothing is printed. Objects that are no jobs are passed through as they are.
+A field without a counterpart causes a warning on stderr. If one document cannot be converted, the command
+prints no objects. It passes objects that are not jobs through unchanged.
 
-Exit codes: 0 converted, 1 a document or a file is at fault, 2 wrong usage, 3 --strict and warnings.`
+Exit codes: 0 converted, 1 a document or a file has an error, 2 wrong usage, 3 warnings with --strict.`
 
 func convertCommand(s streams) *cobra.Command {
 	var o convertOptions
@@ -47,7 +47,7 @@ func convertCommand(s streams) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error { return o.run(s) },
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&o.files, "filename", "f", nil, "file to convert, - for stdin; may be repeated")
+	flags.StringArrayVarP(&o.files, "filename", "f", nil, "file to convert, - for stdin; can be repeated")
 	flags.StringVarP(&o.output, "output", "o", "yaml", "yaml or json")
 	flags.BoolVar(&o.strict, "strict", false, "fail, and print nothing, if there are warnings")
 	flags.StringVarP(&o.Namespace, "namespace", "n", "", "namespace of the results; default: the documents' own")
@@ -79,10 +79,10 @@ func (o *convertOptions) run(s streams) error {
 		for _, doc := range docs {
 			result, err := convert.Convert(doc, o.Options)
 			warnings += len(result.Warnings)
-			tell(s.err, "warning", name, doc, result.Warnings)
+			printProblems(s.err, "warning", name, doc, result.Warnings)
 			var problems convert.Errors
 			if errors.As(err, &problems) {
-				tell(s.err, "error", name, doc, problems)
+				printProblems(s.err, "error", name, doc, problems)
 			}
 			failed = failed || err != nil
 			objects = append(objects, result.Objects...)
@@ -92,19 +92,19 @@ func (o *convertOptions) run(s streams) error {
 	case failed:
 		return codedError{code: exitError}
 	case o.strict && warnings > 0:
-		return codedError{exitWarnings, fmt.Errorf("%d warnings, and --strict was given", warnings)}
+		return codedError{exitWarnings, fmt.Errorf("%d warnings with --strict", warnings)}
 	}
 	return printObjects(s.out, objects, o.output)
 }
 
-// tell prints a line for each problem of a document.
-func tell(w io.Writer, severity, file string, doc convert.Document, problems []convert.Problem) {
+// printProblems prints a line for each problem of a document.
+func printProblems(w io.Writer, severity, file string, doc convert.Document, problems []convert.Problem) {
 	for _, p := range problems {
 		fmt.Fprintf(w, "%s: %s: %s: %s\n", severity, file, doc, p)
 	}
 }
 
-// readFile reads a file, or stdin for -. It never reads more than convert takes.
+// readFile reads a file, or stdin for -. It reads at most one byte more than convert accepts.
 func readFile(path string, stdin io.Reader) (data []byte, name string, err error) {
 	from := stdin
 	name = "stdin"

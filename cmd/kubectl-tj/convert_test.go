@@ -12,7 +12,7 @@ import (
 const good = "apiVersion: kubeflow.org/v1\nkind: XGBoostJob\nmetadata: {name: a}\nspec: {xgbReplicaSpecs: " +
 	"{Worker: {template: {spec: {containers: [{name: xgboost, image: i}]}}}}}\n"
 
-// TestConvert plays the command as a shell does: what it prints where, and its exit code.
+// TestConvert runs the command and checks both outputs and the exit code.
 func TestConvert(t *testing.T) {
 	warned := strings.Replace(good, "metadata: {name: a}", "metadata: {name: a, finalizers: [x]}", 1)
 	cases := map[string]struct {
@@ -31,7 +31,7 @@ func TestConvert(t *testing.T) {
 			"",
 		},
 		"several": {
-			"documents are parted",
+			"--- separates documents",
 			good + "---\n" + good,
 			[]string{"-f", "-"},
 			0,
@@ -56,12 +56,12 @@ func TestConvert(t *testing.T) {
 			"warning: stdin: document 1 (XGBoostJob a): metadata.finalizers: ",
 		},
 		"strict": {
-			"a warning may fail a pipeline",
+			"a warning can fail a pipeline",
 			warned,
 			[]string{"-f", "-", "--strict"},
 			exitWarnings,
 			"",
-			"--strict was given",
+			"warnings with --strict",
 		},
 		"one bad": {
 			"nothing is printed of a file with a bad document",
@@ -101,7 +101,7 @@ func TestConvert(t *testing.T) {
 				t.Errorf("%s: exit code %d, want %d\nstdout: %s\nstderr: %s", c.reason, code, c.code, &out, &errs)
 			}
 			if code != 0 && out.Len() > 0 {
-				t.Errorf("it failed, and printed %s", &out)
+				t.Errorf("it failed but printed %s", &out)
 			}
 			if len(c.args) > 3 && c.args[3] == "json" && !json.Valid(out.Bytes()) {
 				t.Errorf("no JSON: %s", &out)

@@ -19,22 +19,20 @@ type explainOptions struct {
 	now   clock.PassiveClock
 }
 
-const explainHelp = `Explain what a TrainingJob does, and if it does not run, why not.
+const explainHelp = `Explain what a TrainingJob does and, if it does not run, why not.
 
-It prints the one reason with its arithmetic (what the gang needs, what is free, what is short), whose end
-would make room and what that would cost, where the operator looks for that, and the next step. It says what
-the operator has written into the job's status, and decides nothing anew.
+It prints the reason with its numbers (what the gang needs, what is free, what is short), the victims of a
+planned preemption with their loss, and the next step. All of it comes from the job's status.
 
-With --watch it prints again whenever it would say something else, until the job has ended or is gone.
+With --watch it prints each change of the explanation, until the job ends or is deleted.
 
-Exit codes: 0 explained, whatever the job does, 1 there is no such job, or the cluster refused, 2 wrong
-usage.`
+Exit codes: 0 explained, 1 the job does not exist, or the cluster refused, 2 wrong usage.`
 
 func explainCommand(s streams, now clock.PassiveClock) *cobra.Command {
 	o := &explainOptions{streams: s, now: now}
 	cmd := &cobra.Command{
 		Use:   "explain JOB",
-		Short: "Explain why a TrainingJob waits, or what else it does",
+		Short: "Explain why a TrainingJob waits, or what it does",
 		Long:  explainHelp,
 		Example: "  kubectl tj explain bert -n team-a\n" +
 			"  kubectl tj explain bert --watch\n" +
@@ -50,7 +48,7 @@ func explainCommand(s streams, now clock.PassiveClock) *cobra.Command {
 	flags := cmd.Flags()
 	o.cluster = newCluster(flags)
 	o.addFlag(flags)
-	flags.BoolVarP(&o.watch, "watch", "w", false, "print again whenever it would say something else")
+	flags.BoolVarP(&o.watch, "watch", "w", false, "print each change of the explanation")
 	cmd.ValidArgsFunction = completeJob(o.cluster, s)
 	return cmd
 }

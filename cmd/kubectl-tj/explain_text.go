@@ -10,7 +10,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/explain"
 )
 
-// explanationText reads from what the job is to what to do about it.
+// explanationText has the job first and the next step last.
 func explanationText(job string, e explain.Explanation, now time.Time) string {
 	s := &sheet{}
 	s.say("Job", job)
@@ -50,7 +50,7 @@ func phaseText(e explain.Explanation) string {
 	case e.Phase == "":
 		return "none yet"
 	case e.Since == nil:
-		return string(e.Phase) + ", since when is unknown"
+		return string(e.Phase) + " since an unknown time"
 	}
 	return fmt.Sprintf("%s for %s, since %s", e.Phase, lasting(e.ForSeconds), instant(*e.Since))
 }
@@ -91,10 +91,10 @@ func sayPreemption(s *sheet, p *explain.Preemption) {
 	if p == nil {
 		return
 	}
-	label, acts := "Dry run", "nothing acts on it"
+	label, acts := "Dry run", "dry run only"
 	switch {
 	case p.Phase != "":
-		label, acts = "Room", fmt.Sprintf("round %d", p.Round)
+		label, acts = "Preemption", fmt.Sprintf("round %d", p.Round)
 		s.say(label, joined(": ", string(p.Phase), p.Meaning))
 	default:
 		s.say(label, joined(": ", string(p.Outcome), p.Meaning))
@@ -113,10 +113,10 @@ func sayPreemption(s *sheet, p *explain.Preemption) {
 		})
 	}
 	s.lines("", table(rows))
-	var told []v1alpha1.PreemptionMode
+	var explained []v1alpha1.PreemptionMode
 	for _, v := range p.Victims {
-		if v.How != "" && !slices.Contains(told, v.Mode) {
-			told = append(told, v.Mode)
+		if v.How != "" && !slices.Contains(explained, v.Mode) {
+			explained = append(explained, v.Mode)
 			s.sayf("", "%s: %s", v.Mode, v.How)
 		}
 	}
@@ -133,9 +133,9 @@ func sayDrain(s *sheet, d *explain.Drain, now time.Time) {
 	s.say("Drain", joined(": ", joined(", ", string(d.Cause), d.Reason), d.Message))
 	switch {
 	case d.Saving && d.Deadline != nil:
-		s.say("", "the trainer is asked to save; its deadline is "+when(*d.Deadline, now))
+		s.say("", "the operator has requested a checkpoint; its deadline is "+when(*d.Deadline, now))
 	case d.Saving:
-		s.say("", "the trainer is asked to save")
+		s.say("", "the operator has requested a checkpoint")
 	}
 }
 
@@ -158,7 +158,7 @@ func sayFailure(s *sheet, f *explain.Failure, now time.Time) {
 	s.say("", f.Message)
 }
 
-// when a time is, and how far away.
+// when returns a time and its distance from now.
 func when(t, now time.Time) string {
 	if t.After(now) {
 		return fmt.Sprintf("in %s, at %s", ago(now, t), instant(t))
@@ -166,7 +166,7 @@ func when(t, now time.Time) string {
 	return fmt.Sprintf("%s ago, at %s", ago(t, now), instant(t))
 }
 
-// joined has the parts that say something.
+// joined joins the parts that are not empty.
 func joined(by string, parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), by)
 }

@@ -16,8 +16,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/explain"
 )
 
-// follow explains a job again whenever that says something else, until the job has ended or is gone, or the
-// context ends: who interrupts it has seen enough.
+// follow prints each change of a job's explanation until the job ends or is deleted, or the context ends. An
+// interrupt is not an error.
 func (o *explainOptions) follow(ctx context.Context, c connected, name string) error {
 	f := &follower{explainOptions: o, client: c, name: name}
 	for {
@@ -36,22 +36,21 @@ type follower struct {
 	*explainOptions
 	client connected
 	name   string
-	// said is what was printed last; nil: nothing yet.
-	said *explain.Explanation
+	// printed is the last explanation; nil before the first.
+	printed *explain.Explanation
 }
 
-// once reads the job and watches it from there. again: the API server no longer knows what has happened
-// since, so it is to be read anew.
+// once reads the job and watches it from there. again is true if the watch expired: read the job again.
 func (f *follower) once(ctx context.Context) (again bool, err error) {
 	job, err := f.client.job(ctx, f.name)
-	if err != nil && apierrors.IsNotFound(err) && f.said != nil {
-		f.gone()
+	if err != nil && apierrors.IsNotFound(err) && f.printed != nil {
+		f.reportDeletion()
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	if err := f.tell(job); err != nil || job.Status.Phase.Finished() {
+	if err := f.printChange(job); err != nil || job.Status.Phase.Finished() {
 		return false, err
 	}
 	w, err := watchtools.NewRetryWatcherWithContext(ctx, job.ResourceVersion, oneObject{f.client, f.name})
@@ -63,10 +62,10 @@ func (f *follower) once(ctx context.Context) (again bool, err error) {
 		job, is := event.Object.(*v1alpha1.TrainingJob)
 		switch {
 		case event.Type == watch.Deleted:
-			f.gone()
+			f.reportDeletion()
 			return false, nil
 		case is:
-			if err := f.tell(job); err != nil || job.Status.Phase.Finished() {
+			if err := f.printChange(job); err != nil || job.Status.Phase.Finished() {
 				return false, err
 			}
 		case event.Type == watch.Error:
@@ -79,34 +78,36 @@ func (f *follower) once(ctx context.Context) (again bool, err error) {
 	return false, nil // the context has ended
 }
 
-func (f *follower) gone() { fmt.Fprintf(f.err, "%s/%s is gone\n", f.client.namespace, f.name) }
+func (f *follower) reportDeletion() {
+	fmt.Fprintf(f.err, "%s/%s was deleted\n", f.client.namespace, f.name)
+}
 
-// tell prints the explanation, unless it says what was said last.
-func (f *follower) tell(job *v1alpha1.TrainingJob) error {
+// printChange prints the explanation unless it equals the last one.
+func (f *follower) printChange(job *v1alpha1.TrainingJob) error {
 	e := explain.Of(job, f.now.Now().UTC())
 	timeless(&e)
-	if f.said != nil && reflect.DeepEqual(*f.said, e) {
+	if f.printed != nil && reflect.DeepEqual(*f.printed, e) {
 		return nil
 	}
-	if f.said != nil {
+	if f.printed != nil {
 		if err := f.separate(); err != nil {
 			return err
 		}
 	}
-	f.said = &e
+	f.printed = &e
 	return f.show(job)
 }
 
-// separate what is printed from what was printed before.
+// separate prints a separator between two explanations.
 func (f *follower) separate() error {
-	with := map[string]string{"": "\n", "yaml": "---\n"}[f.format] // JSON values need nothing between them
+	with := map[string]string{"": "\n", "yaml": "---\n"}[f.format] // JSON values need no separator
 	if _, err := fmt.Fprint(f.out, with); err != nil {
 		return codedError{exitError, fmt.Errorf("printing: %w", err)}
 	}
 	return nil
 }
 
-// timeless leaves out what changes by itself: how long it has been, and when it was looked at.
+// timeless clears the durations and times that change even if the job does not.
 func timeless(e *explain.Explanation) {
 	e.ForSeconds = 0
 	if e.Blocker != nil {
@@ -117,14 +118,14 @@ func timeless(e *explain.Explanation) {
 	}
 }
 
-// oneObject watches the one job of a name.
+// oneObject watches one job.
 type oneObject struct {
 	client connected
 	name   string
 }
 
-// WatchWithContext implements cache.WatcherWithContext. That the version is too old ends the watcher, which
-// would else ask for it again and again.
+// WatchWithContext implements cache.WatcherWithContext. A version that is too old ends the watcher, which
+// would otherwise retry without end.
 func (o oneObject) WatchWithContext(
 	ctx context.Context, options metav1.ListOptions,
 ) (watch.Interface, error) {

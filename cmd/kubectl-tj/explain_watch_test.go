@@ -14,10 +14,10 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// watchDeadline bounds a watch that does not end as it should.
+// watchDeadline bounds a watch that does not end.
 const watchDeadline = time.Minute
 
-// edited is the only job in another version, with an edit.
+// edited returns the only job in another version, with an edit.
 func edited(
 	t *testing.T, s *apiServer, resourceVersion string, edit func(status map[string]any),
 ) *unstructured.Unstructured {
@@ -49,7 +49,7 @@ var tooOld = map[string]any{"type": "ERROR", "object": metav1.Status{
 	Code: http.StatusGone, Reason: metav1.StatusReasonExpired,
 }}
 
-// phasesIn what was printed, and what parts them.
+// phasesIn returns the printed phases and their separators.
 func phasesIn(text string) string {
 	var all []string
 	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
@@ -100,14 +100,14 @@ func TestWatch(t *testing.T) {
 			},
 			"Queued | Running",
 			[]string{"metadata.name=queue-full from 10", "metadata.name=queue-full from 50"},
-			"team-a/queue-full is gone\n",
+			"team-a/queue-full was deleted\n",
 		},
-		"it is gone meanwhile": {
+		"deleted while the watch is down": {
 			func(s *apiServer) [][]any {
 				remove := func() { s.mu.Lock(); s.objects = nil; s.mu.Unlock() }
 				return [][]any{{remove, tooOld}}
 			},
-			"Queued", []string{"metadata.name=queue-full from 10"}, "team-a/queue-full is gone\n",
+			"Queued", []string{"metadata.name=queue-full from 10"}, "team-a/queue-full was deleted\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -131,7 +131,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestWatchInterrupted: that is how a watch of a job that waits ends, and no failure.
+// TestWatchInterrupted: an interrupt ends the watch of a waiting job without an error.
 func TestWatchInterrupted(t *testing.T) {
 	s := serve(t, "jobs/quota.yaml")
 	ctx, cancel := context.WithTimeout(t.Context(), watchDeadline)

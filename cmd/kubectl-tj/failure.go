@@ -10,7 +10,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// clusterError is what the cluster answers, in kubectl's words, and what to do about it.
+// clusterError is an error of the cluster, in kubectl's format, with a remedy.
 type clusterError struct {
 	err    error
 	remedy string
@@ -29,7 +29,7 @@ func (e clusterError) Error() string {
 	return text + "\n" + e.remedy
 }
 
-// failed says what to do when a request about jobs of a namespace has failed.
+// failed adds a remedy to the error of a request for jobs in a namespace.
 func failed(err error, verb, namespace string) error {
 	return codedError{exitError, clusterError{err, remedy(err, verb, namespace)}}
 }
@@ -37,10 +37,10 @@ func failed(err error, verb, namespace string) error {
 func remedy(err error, verb, namespace string) string {
 	switch {
 	case notServed(err):
-		return "The cluster does not serve " + v1alpha1.GroupVersion.String() + ": the operator is not installed " +
-			"there. Choose another cluster with --context, or install it."
+		return "The cluster does not serve " + v1alpha1.GroupVersion.String() + ": the operator is not " +
+			"installed. Install it, or choose another cluster with --context."
 	case apierrors.IsNotFound(err):
-		return fmt.Sprintf("See which there are: kubectl get trainingjobs -n %s; in all namespaces, with -A.",
+		return fmt.Sprintf("List the jobs: kubectl get trainingjobs -n %s (all namespaces: -A).",
 			namespace)
 	case apierrors.IsForbidden(err):
 		return fmt.Sprintf("Ask an admin of the cluster for the right to %s trainingjobs in namespace %s.", verb,
@@ -48,7 +48,7 @@ func remedy(err error, verb, namespace string) string {
 	case apierrors.IsUnauthorized(err):
 		return "Log in to the cluster again, or choose another user with --user or --context."
 	}
-	return "See whether the cluster answers: kubectl cluster-info. Choose another with --context."
+	return "Check that the cluster responds: kubectl cluster-info. Choose another one with --context."
 }
 
 // notServed reports whether the cluster does not have the kind.

@@ -1,5 +1,5 @@
-// Command kubectl-tj is the plugin with which kubectl works on TrainingJobs: `kubectl tj <command>` runs it
-// from the PATH. Each command is a file: its options, what it does, what it prints.
+// Command kubectl-tj is kubectl's plugin for TrainingJobs: `kubectl tj <command>` runs it from the PATH. Each
+// command has a file.
 package main
 
 import (
@@ -23,14 +23,14 @@ import (
 // version is set by the linker.
 var version = "dev"
 
-// Exit codes beside 0.
+// Exit codes other than 0.
 const (
 	exitError    = 1 // the command failed, or the cluster refused
 	exitUsage    = 2 // wrong flags or arguments
 	exitWarnings = 3 // convert --strict: there were warnings
 )
 
-// exitError with its code. Its message may have been printed already.
+// codedError is an error with an exit code.
 type codedError struct {
 	code int
 	err  error // nil: printed already
@@ -51,19 +51,19 @@ type streams struct {
 	out, err io.Writer
 }
 
-// completer is the name under which kubectl looks for a program that completes the plugin's arguments.
+// completer is the name of the program that kubectl runs to complete the plugin's arguments.
 const completer = "kubectl_complete-tj"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// What libraries log is not for users: what matters of it is an error or a note.
+	// Logs of libraries are not for users; commands print errors and notes.
 	ctrllog.SetLogger(logr.Discard())
 	code := run(ctx, arguments(os.Args), streams{os.Stdin, os.Stdout, os.Stderr})
 	stop()
 	os.Exit(code)
 }
 
-// arguments of the program. Under the completer's name, which a link can give it, they are to be completed.
+// arguments returns the program's arguments; under the completer's name, as a request to complete them.
 func arguments(args []string) []string {
 	if strings.TrimSuffix(filepath.Base(args[0]), ".exe") == completer {
 		return append([]string{cobra.ShellCompRequestCmd}, args[1:]...)
@@ -71,7 +71,7 @@ func arguments(args []string) []string {
 	return args[1:]
 }
 
-// run is the program without its process: it returns the exit code.
+// run returns the exit code of the program.
 func run(ctx context.Context, args []string, s streams) int {
 	return runAt(ctx, args, s, clock.RealClock{})
 }
@@ -85,8 +85,8 @@ func runAt(ctx context.Context, args []string, s streams, now clock.PassiveClock
 	}
 	coded := codedError{code: exitUsage, err: err} // cobra's own errors are about flags and arguments
 	errors.As(err, &coded)
-	if said := (clusterError{}); errors.As(coded.err, &said) {
-		fmt.Fprintln(s.err, said)
+	if remedied := (clusterError{}); errors.As(coded.err, &remedied) {
+		fmt.Fprintln(s.err, remedied)
 	} else if coded.err != nil {
 		fmt.Fprintln(s.err, "error:", coded.err)
 	}

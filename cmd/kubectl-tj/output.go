@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// output is in which form a command prints: text, or the shape in which the server answers.
+// output is the format of a command: text, or JSON and YAML as the server returns them.
 type output struct{ format string }
 
 func (o *output) addFlag(flags *pflag.FlagSet) {
@@ -27,7 +27,7 @@ func (o *output) validate() error {
 
 func (o *output) text() bool { return o.format == "" }
 
-// print a value in its form, or the text.
+// print writes the value in its format, or the text.
 func (o *output) print(w io.Writer, value any, text string) error {
 	data := []byte(text)
 	var err error

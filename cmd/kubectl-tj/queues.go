@@ -20,25 +20,24 @@ type queuesOptions struct {
 	now           clock.PassiveClock
 }
 
-const queuesHelp = `Show queues and quotas: what each has, what is used, and who waits.
+const queuesHelp = `Show queues and quotas: what each has, what is used, and which jobs wait.
 
-Without a name it is a table: queues of Volcano, ClusterQueues and LocalQueues of Kueue, ElasticQuotas of
-scheduler-plugins, and ResourceQuotas. What has a namespace is that of the current one, or of all with -A.
-With a name, or TYPE/NAME, it is that queue with the jobs that run in it, and those that wait in the order in
-which it serves them.
+Without a name it prints a table: queues of Volcano, ClusterQueues and LocalQueues of Kueue, ElasticQuotas of
+scheduler-plugins, and ResourceQuotas, in the current namespace or with -A in all.
+With a name, or TYPE/NAME, it prints that queue with its running jobs and its waiting jobs in their order.
 
-QUOTA is the most that may be used: "8 to 16" is 8 of its own, and at most 16 with what others leave; "8+" has
-no such bound. "12+ GPUs" are 12, and those of jobs that no operator has looked at yet. Only what you may list
-is shown; what is left out is said on stderr.
+QUOTA is the upper limit: "8 to 16" is a quota of 8, and at most 16 with capacity that others do not use; "8+"
+has no limit. "12+ GPUs" are 12 and those of jobs that the operator has not processed yet. The command shows
+what you may list; notes on stderr name the rest.
 
-Exit codes: 0 shown, 1 there is no such queue, or the cluster refused, 2 wrong usage.`
+Exit codes: 0 shown, 1 the queue does not exist, or the cluster refused, 2 wrong usage.`
 
 func queuesCommand(s streams, now clock.PassiveClock) *cobra.Command {
 	o := &queuesOptions{streams: s, now: now}
 	cmd := &cobra.Command{
 		Use:     "queues [NAME | TYPE/NAME]",
 		Aliases: []string{"queue"},
-		Short:   "Show queues and quotas, who uses them and who waits",
+		Short:   "Show queues and quotas with their running and waiting jobs",
 		Long:    queuesHelp,
 		Example: "  kubectl tj queues\n" +
 			"  kubectl tj queues -A\n" +
@@ -54,7 +53,7 @@ func queuesCommand(s streams, now clock.PassiveClock) *cobra.Command {
 	flags := cmd.Flags()
 	o.cluster = newCluster(flags)
 	o.addFlag(flags)
-	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "with what has a namespace of all namespaces")
+	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "include the objects of all namespaces")
 	cmd.ValidArgsFunction = o.complete
 	return cmd
 }
@@ -86,24 +85,24 @@ func (o *queuesOptions) run(ctx context.Context, names []string) error {
 		}
 	}
 	if o.text() || err != nil {
-		found.sayNotes(o.err)
+		found.printNotes(o.err)
 	}
 	return err
 }
 
-// missing says which queues there are.
+// missing returns an error that lists the queues.
 func missing(name string, all []queues.Queue) error {
 	if len(all) == 0 {
-		return codedError{exitError, fmt.Errorf("no queue or quota %q: there is none that you may list", name)}
+		return codedError{exitError, fmt.Errorf("no queue or quota %q: you may list none", name)}
 	}
 	text := ""
 	for i := range all {
 		text += "\n  " + reference(&all[i])
 	}
-	return codedError{exitError, fmt.Errorf("no queue or quota %q among those that you may list:%s", name, text)}
+	return codedError{exitError, fmt.Errorf("no queue or quota %q; you may list these:%s", name, text)}
 }
 
-// complete offers the queues.
+// complete completes the names of queues.
 func (o *queuesOptions) complete(
 	cmd *cobra.Command, args []string, toComplete string,
 ) ([]string, cobra.ShellCompDirective) {

@@ -15,19 +15,19 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/queues"
 )
 
-// foundQueues are the queues that the caller may list, with what was left out.
+// foundQueues are the queues that the user may list, with what was left out.
 type foundQueues struct {
 	queues    []queues.Queue
 	skipped   []queuereader.Skipped
 	namespace string
-	// noJobs is why no job is known; nil: the jobs are there.
+	// noJobs is why no job could be listed; nil: the jobs are there.
 	noJobs error
-	// fewJobs is why only the jobs of the namespace are known; nil: those of all are.
+	// fewJobs is why only the namespace's jobs could be listed; nil: those of all namespaces are there.
 	fewJobs error
 }
 
-// readQueues reads the queues of a cluster. Jobs of all namespaces share the cluster's queues, so all that
-// may be listed are counted.
+// readQueues reads the queues of a cluster. It counts all jobs that the user may list, because jobs of all
+// namespaces share the cluster's queues.
 func readQueues(ctx context.Context, c connected, allNamespaces bool) (foundQueues, error) {
 	found := foundQueues{namespace: c.namespace}
 	jobs, err := found.jobs(ctx, c)
@@ -49,7 +49,7 @@ func readQueues(ctx context.Context, c connected, allNamespaces bool) (foundQueu
 	return found, nil
 }
 
-// jobs of all namespaces, or of the current one where the caller may list no others.
+// jobs of all namespaces, or of the current one if the user may list no others.
 func (f *foundQueues) jobs(ctx context.Context, c connected) ([]v1alpha1.TrainingJob, error) {
 	list := &v1alpha1.TrainingJobList{}
 	err := c.List(ctx, list)
@@ -66,7 +66,7 @@ func (f *foundQueues) jobs(ctx context.Context, c connected) ([]v1alpha1.Trainin
 	return list.Items, nil
 }
 
-// unreadable is what was left out, as the server answers it: what the cluster does not serve is nothing.
+// unreadable is what was left out, as the server returns it; without kinds that the cluster does not serve.
 func (f *foundQueues) unreadable() []queues.Unreadable {
 	var all []queues.Unreadable
 	for _, s := range f.skipped {
@@ -89,8 +89,8 @@ func rightTo(kind string) string {
 	return "Ask an admin of the cluster for the right to list " + kind + "s."
 }
 
-// sayNotes says once what was left out, and why.
-func (f *foundQueues) sayNotes(w io.Writer) {
+// printNotes prints what was left out, and why.
+func (f *foundQueues) printNotes(w io.Writer) {
 	var absent, forbidden, partly []string
 	for _, s := range f.skipped {
 		switch {
@@ -102,17 +102,17 @@ func (f *foundQueues) sayNotes(w io.Writer) {
 			forbidden = append(forbidden, s.Kind)
 		}
 	}
-	in := fmt.Sprintf("you may list them in namespace %s alone", f.namespace)
-	note(w, "not served by this cluster", absent)
-	note(w, "not shown, since you may not list them", forbidden)
-	note(w, "not shown of all namespaces, since "+in, partly)
+	only := fmt.Sprintf("only for namespace %s, the only one in which you may list them", f.namespace)
+	note(w, "the cluster does not serve", absent)
+	note(w, "not shown because you may not list them", forbidden)
+	note(w, "shown "+only, partly)
 	switch {
 	case f.fewJobs != nil:
-		note(w, "not counted of other namespaces, since "+in, []string{"TrainingJob"})
+		note(w, "counted "+only, []string{"TrainingJob"})
 	case f.noJobs != nil && notServed(f.noJobs):
-		note(w, "not served by this cluster: who waits is unknown", []string{"TrainingJob"})
+		note(w, "the waiting jobs are unknown because the cluster does not serve them", []string{"TrainingJob"})
 	case f.noJobs != nil:
-		note(w, "not counted, since you may not list them: who waits is unknown", []string{"TrainingJob"})
+		note(w, "the waiting jobs are unknown because you may not list them", []string{"TrainingJob"})
 	}
 }
 

@@ -10,12 +10,12 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/queues"
 )
 
-// reference to a queue, as the command takes it: its type, its namespace if it has one, its name.
+// reference returns TYPE/NAMESPACE/NAME of a queue, without the namespace if it has none.
 func reference(q *queues.Queue) string {
 	return joined("/", strings.ToLower(q.Kind), q.Namespace, q.Name)
 }
 
-// named are the queues of a name, a type and a name, or a type, a namespace and a name.
+// named returns the queues of NAME, TYPE/NAME or TYPE/NAMESPACE/NAME.
 func named(all []queues.Queue, name string) []queues.Queue {
 	var found []queues.Queue
 	for i := range all {
@@ -29,7 +29,7 @@ func named(all []queues.Queue, name string) []queues.Queue {
 	return found
 }
 
-// completions of what is typed: names, or types with names once there is a slash.
+// completions returns the names that begin with the typed text, or the references if it has a slash.
 func completions(all []queues.Queue, typed string) []string {
 	var found []string
 	for i := range all {
@@ -47,7 +47,7 @@ func completions(all []queues.Queue, typed string) []string {
 // queuesText is a table with a row for each resource of a queue.
 func queuesText(found foundQueues) string {
 	if len(found.queues) == 0 {
-		return "There is no queue, and no quota in namespace " + found.namespace + ", that you may list.\n"
+		return "You may list no queue, and no quota in namespace " + found.namespace + ".\n"
 	}
 	rows := [][]string{{"QUEUE", "RESOURCE", "USED", "QUOTA", "WAITING"}}
 	var closed []string
@@ -70,7 +70,7 @@ func queuesText(found foundQueues) string {
 	return strings.Join(append(table(rows), closed...), "\n") + "\n"
 }
 
-// resourcesOf a queue; of one that names none, one that stands for all.
+// resourcesOf returns the resources of a queue, or one that stands for all if it names none.
 func resourcesOf(q *queues.Queue) []queues.Resource {
 	if len(q.Resources) > 0 {
 		return q.Resources
@@ -78,7 +78,7 @@ func resourcesOf(q *queues.Queue) []queues.Resource {
 	return []queues.Resource{{Name: "any", Unlimited: q.Kind == "Queue"}}
 }
 
-// waitingOf a queue: how many jobs, and for how many GPUs.
+// waitingOf returns the number of waiting jobs and of their GPUs.
 func waitingOf(q *queues.Queue) string {
 	if len(q.Waiting) == 0 {
 		return "0"
@@ -86,7 +86,7 @@ func waitingOf(q *queues.Queue) string {
 	return fmt.Sprintf("%d (%s)", len(q.Waiting), gpusOf(q.Waiting, q.WaitingGPUs))
 }
 
-// gpusOf jobs. What a job needs that its operator has not looked at is unknown, and not in the sum.
+// gpusOf returns the sum with a + if the operator has not processed some of the jobs, whose GPUs are unknown.
 func gpusOf(jobs []queues.Job, sum int64) string {
 	if slices.ContainsFunc(jobs, func(j queues.Job) bool { return j.Phase == "" }) {
 		return fmt.Sprintf("%d+ GPUs", sum)
@@ -101,7 +101,7 @@ func resourceName(r queues.Resource) string {
 	return r.Name
 }
 
-// quota is the most that may be used of a resource, with what of it is the queue's own.
+// quota returns the upper limit of a resource, with the queue's own share.
 func quota(q *queues.Queue, r queues.Resource) string {
 	own, limit := cmp.Or(value(r.Deserved), value(r.Guaranteed)), value(r.Limit)
 	switch {
@@ -138,7 +138,7 @@ func queueTexts(found foundQueues, now time.Time) string {
 func queueText(found foundQueues, q *queues.Queue, now time.Time) string {
 	s := &sheet{}
 	s.say("Queue", reference(q))
-	s.say("Scheduler", cmp.Or(string(q.Scheduler), "any: it binds the pods of all"))
+	s.say("Scheduler", cmp.Or(string(q.Scheduler), "any: it limits the pods of all"))
 	s.say("Parent", q.Parent)
 	s.say("State", joined(": ", q.State, q.StateReason))
 	rows := [][]string{{"RESOURCE", "USED", "BORROWED", "QUOTA", "FREE"}}
@@ -159,8 +159,8 @@ func queueText(found foundQueues, q *queues.Queue, now time.Time) string {
 	}
 	s.jobs("Running", gpusOf(q.Running, q.RunningGPUs), runningRows(q.Running, now))
 	waiting, order := waitingRows(q.Waiting, now), ", the next first"
-	if q.Kind == "ResourceQuota" { // it admits whoever asks first: there is no order
-		order = ", by priority; whoever tries first is served"
+	if q.Kind == "ResourceQuota" { // it admits the first request: there is no order
+		order = ", by priority; the first request is admitted"
 		for i := range waiting {
 			waiting[i] = waiting[i][1:]
 		}
@@ -169,14 +169,14 @@ func queueText(found foundQueues, q *queues.Queue, now time.Time) string {
 	return s.String()
 }
 
-// indented lines, without labels.
+// indented writes lines without labels.
 func (s *sheet) indented(lines []string) {
 	for _, line := range lines {
 		s.WriteString("  " + line + "\n")
 	}
 }
 
-// jobs as rows below a head, and a line that sums them up.
+// jobs writes a line with the sum, and the rows of a table.
 func (s *sheet) jobs(label, sum string, rows [][]string) {
 	s.WriteString("\n")
 	if len(rows) == 1 {
@@ -197,12 +197,12 @@ func runningRows(jobs []queues.Job, now time.Time) [][]string {
 	return rows
 }
 
-// waitingRows are in the order in which the queue serves them.
+// waitingRows are in the order of the queue.
 func waitingRows(jobs []queues.Job, now time.Time) [][]string {
 	rows := [][]string{{"TURN", "JOB", "GPUS", "PRIORITY", "AGE", "REASON"}}
 	for i, j := range jobs {
 		gpus := fmt.Sprint(j.GPUs)
-		if j.Phase == "" { // its operator has not counted them
+		if j.Phase == "" { // the operator has not counted them yet
 			gpus = "unknown"
 		}
 		rows = append(rows, []string{

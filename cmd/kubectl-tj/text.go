@@ -12,14 +12,14 @@ import (
 
 const (
 	columns      = 80 // of the text that commands print
-	labelColumns = 12 // of the labels at the left of it
+	labelColumns = 12 // of the labels at the left
 	gap          = 2  // between the columns of a table
 )
 
-// sheet is text of labels with what they say, no line of it wider than columns but for long words and names.
+// sheet is text with labels. Lines are at most columns wide, except for long words and names.
 type sheet struct{ strings.Builder }
 
-// say something under a label, which may be empty to go on with that above.
+// say writes text under a label; an empty label continues the one above.
 func (s *sheet) say(label, text string) {
 	if text != "" {
 		s.lines(label, wrapped(text, columns-labelColumns))
@@ -28,7 +28,7 @@ func (s *sheet) say(label, text string) {
 
 func (s *sheet) sayf(label, format string, args ...any) { s.say(label, fmt.Sprintf(format, args...)) }
 
-// lines under a label.
+// lines writes lines under a label.
 func (s *sheet) lines(label string, lines []string) {
 	if label != "" {
 		label += ":"
@@ -39,7 +39,7 @@ func (s *sheet) lines(label string, lines []string) {
 	}
 }
 
-// wrapped breaks text at spaces into lines of at most width columns. A word that is longer has its own line.
+// wrapped breaks text at spaces into lines of at most width columns. A longer word has its own line.
 func wrapped(text string, width int) []string {
 	var lines []string
 	line := ""
@@ -59,14 +59,14 @@ func wrapped(text string, width int) []string {
 	return lines
 }
 
-// table aligns rows of cells. kubectl's own tables have wider gaps, which cost 80 columns too much.
+// table aligns rows of cells. Its gaps are narrower than kubectl's, to fit 80 columns.
 func table(rows [][]string) []string {
 	var out strings.Builder
 	w := tabwriter.NewWriter(&out, 0, 8, gap, ' ', 0)
 	for _, row := range rows {
 		fmt.Fprintln(w, strings.Join(row, "\t"))
 	}
-	_ = w.Flush() // a strings.Builder takes everything
+	_ = w.Flush() // a strings.Builder returns no error
 	var lines []string
 	for line := range strings.SplitSeq(strings.TrimSuffix(out.String(), "\n"), "\n") {
 		lines = append(lines, strings.TrimRight(line, " "))
@@ -77,12 +77,12 @@ func table(rows [][]string) []string {
 // instant is a time as the API writes it.
 func instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// lasting is a duration as kubectl writes it.
+// lasting formats a duration as kubectl does.
 func lasting(seconds int64) string {
 	return duration.HumanDuration(time.Duration(seconds) * time.Second)
 }
 
-// ago is how long before now something was, as kubectl writes ages.
+// ago formats the time from t to now as kubectl formats ages.
 func ago(t, now time.Time) string { return duration.HumanDuration(max(0, now.Sub(t))) }
 
 // count of things, such as 1 job, 2 jobs.

@@ -20,18 +20,18 @@ type timelineOptions struct {
 	now clock.PassiveClock
 }
 
-const timelineHelp = `Tell what has happened to a TrainingJob, the oldest first.
+const timelineHelp = `Show the events of a TrainingJob, the oldest first.
 
-It is told from the job's status: the last 20 changes of phase, the latest checkpoint, the one from which the
-attempt resumed, and the last failure. The server's history, where there is one, knows all of it.
+They come from the job's status: the last 20 changes of phase, the latest checkpoint, the one from which the
+attempt resumed, and the last failure. The server's history, if enabled, has all events.
 
-Exit codes: 0 told, 1 there is no such job, or the cluster refused, 2 wrong usage.`
+Exit codes: 0 shown, 1 the job does not exist, or the cluster refused, 2 wrong usage.`
 
 func timelineCommand(s streams, now clock.PassiveClock) *cobra.Command {
 	o := &timelineOptions{streams: s, now: now}
 	cmd := &cobra.Command{
 		Use:     "timeline JOB",
-		Short:   "Tell what has happened to a TrainingJob",
+		Short:   "Show the events of a TrainingJob",
 		Long:    timelineHelp,
 		Example: "  kubectl tj timeline bert -n team-a\n  kubectl tj timeline bert -o yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -60,15 +60,15 @@ func (o *timelineOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	told := timeline.Timeline{Source: timeline.FromStatus, Items: timeline.Of(job)}
-	return o.print(o.out, told, timelineText(told, o.now.Now()))
+	history := timeline.Timeline{Source: timeline.FromStatus, Items: timeline.Of(job)}
+	return o.print(o.out, history, timelineText(history, o.now.Now()))
 }
 
-// timelineText has a row for each entry: when it was, how long ago, and what it was.
-func timelineText(told timeline.Timeline, now time.Time) string {
-	when := make([][2]string, len(told.Items))
+// timelineText has a row for each entry: its time, its age and its text.
+func timelineText(history timeline.Timeline, now time.Time) string {
+	when := make([][2]string, len(history.Items))
 	width := len("AGE")
-	for i, e := range told.Items {
+	for i, e := range history.Items {
 		when[i] = [2]string{"unknown", ""}
 		if e.Time != nil {
 			when[i] = [2]string{instant(*e.Time), ago(*e.Time, now)}
@@ -77,7 +77,7 @@ func timelineText(told timeline.Timeline, now time.Time) string {
 	}
 	left := len(time.RFC3339) - len("07:00") + gap + width + gap
 	rows := [][]string{{"TIME", "AGE", "WHAT"}}
-	for i, e := range told.Items {
+	for i, e := range history.Items {
 		for j, line := range wrapped(happened(e), columns-left) {
 			if j > 0 {
 				when[i] = [2]string{}
@@ -88,7 +88,7 @@ func timelineText(told timeline.Timeline, now time.Time) string {
 	return strings.Join(table(rows), "\n") + "\n"
 }
 
-// happened says an entry of a status in words.
+// happened describes an entry of a status.
 func happened(e timeline.Entry) string {
 	text := ""
 	switch e.Kind {
@@ -124,7 +124,7 @@ func phaseEntered(e timeline.Entry) string {
 	return joined(": ", text, e.Reason)
 }
 
-// step of a checkpoint, and where it is.
+// step returns the step and the URI of a checkpoint.
 func step(before string, e timeline.Entry) string {
 	text := ""
 	if e.Step != nil {
