@@ -17,8 +17,8 @@ func newBoard() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "board", Short: "Measure the board's pages in a browser while jobs change",
 		Long: `Board shows the pages of a cluster with 1,000 jobs and 10,000 ranks in a headless Chromium
-(Debian's, which test/e2e/install.sh installs), lets jobs change, and measures what each update sends, touches
-and costs: beside the same page while nothing changes, and beside one that loads itself anew.`,
+(Debian's, which test/e2e/install.sh installs), changes jobs, and measures the bytes, DOM changes and CPU time
+of each update. It compares them with an unchanged page and with a page that reloads.`,
 		Example: `  bench board
   bench board --page map --updates 60`,
 		Args: cobra.NoArgs,

@@ -20,9 +20,9 @@ type calibrateOptions struct {
 func newCalibrate() *cobra.Command {
 	var o calibrateOptions
 	cmd := &cobra.Command{
-		Use: "calibrate", Short: "Record whom the real schedulers preempt, for the models of bench preempt",
-		Long: `Calibrate fills a local cluster with gangs of low priority, lets one of high priority come, and
-writes down who ran where and who was ended for it. What was recorded of the same versions is kept. A test of
+		Use: "calibrate", Short: "Record the victims of the real schedulers, for the models of bench preempt",
+		Long: `Calibrate fills a local cluster with gangs of low priority, submits one of high priority, and
+records the nodes of all gangs and the victims. It keeps earlier records of the same versions. A test of
 bench/sim compares its models with the records.`,
 		Example: "  bench calibrate --scheduler volcano --situations 5 --out /tmp/records",
 		Args:    cobra.NoArgs,

@@ -47,8 +47,8 @@ first way loses with the same gangs.`,
 		"between two checkpoints; each is played alone")
 	flags.DurationVar(&s.Save, "save", s.Save, "how long a checkpoint takes")
 	flags.DurationVar(&s.Start, "start", s.Start, "how long a start takes until the first step")
-	flags.Float64Var(&s.Cooperation, "cooperation", s.Cooperation, "share of gangs that save when asked")
-	flags.Float64Var(&s.SaveAtEnd, "save-at-end", s.SaveAtEnd, "share of gangs that save when told to end")
+	flags.Float64Var(&s.Cooperation, "cooperation", s.Cooperation, "share of gangs that save on request")
+	flags.Float64Var(&s.SaveAtEnd, "save-at-end", s.SaveAtEnd, "share of gangs that save at SIGTERM")
 	flags.StringVar(&o.trace, "trace", "", "play the gangs of a trace, a CSV file (see bench/README.md), in "+
 		"place of random ones; it is repeated in other phases until the load is reached")
 	flags.IntSliceVar(&o.rows, "rows", []int{0, 0}, "of the trace: the first row, and how many; 0,0: all")

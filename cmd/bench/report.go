@@ -17,7 +17,7 @@ func newReport() *cobra.Command {
 	var out string
 	var headline bool
 	cmd := &cobra.Command{
-		Use: "report RESULTS...", Short: "Write the report anew, of one benchmark or of several together",
+		Use: "report RESULTS...", Short: "Write the report of one or several benchmarks again",
 		Long: "RESULTS are folders that `bench run` has written, or their report.json.",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

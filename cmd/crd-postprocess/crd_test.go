@@ -48,7 +48,7 @@ func foreignPaths(t *testing.T) map[string]bool {
 	return paths
 }
 
-// visitor is told of a schema at a path, and reports whether to go below it.
+// visitor receives a schema at a path, and reports whether to visit its children.
 type visitor func(path string, s *apiextensionsv1.JSONSchemaProps) bool
 
 func visit(path string, s *apiextensionsv1.JSONSchemaProps, do visitor) {

@@ -18,8 +18,8 @@ metadata:
 spec:
 `
 
-// writePrometheusRule writes a file of rules as the Prometheus Operator takes it. The text is indented and
-// not encoded anew, so that its comments and its form stay.
+// writePrometheusRule writes a file of rules for the Prometheus Operator. It indents the text, which keeps
+// comments and format.
 func writePrometheusRule(out io.Writer, source string) error {
 	rules, err := os.ReadFile(source)
 	if err != nil {

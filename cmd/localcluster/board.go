@@ -19,8 +19,8 @@ func boardCommand() *cobra.Command {
 		Use:   "board",
 		Short: "Print a link that opens the board of a demo's cluster in a browser",
 		Long: `Print a link that logs a browser of this machine in to the board of the cluster on
-which a demo was played. The link counts once, for ten minutes. For it the server
-is started anew; who is logged in already stays so.`,
+which a demo was played. The link works once, for ten minutes. The command restarts
+the server; users who are logged in stay logged in.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			self, err := os.Executable()

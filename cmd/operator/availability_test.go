@@ -45,8 +45,7 @@ func TestShippedAvailability(t *testing.T) {
 	}
 }
 
-// TestShippedSearchClass: a search takes nobody's place, and its class is worth nothing to those who would
-// use it for their ranks.
+// TestShippedSearchClass: a search preempts no pod, and its class gives ranks no advantage.
 func TestShippedSearchClass(t *testing.T) {
 	var class schedulingv1.PriorityClass
 	decode(t, "../../deploy/operator/priority_class.yaml", &class)

@@ -56,7 +56,7 @@ func checkWith(
 	}
 	fmt.Fprintln(out, "TrainingJobs are served, and the operator may read them.")
 	if !cfg.LeaderElection.Enabled {
-		fmt.Fprintln(out, "Leader election is off, so this cannot tell whether an operator runs.")
+		fmt.Fprintln(out, "Leader election is off, so the check cannot detect whether an operator runs.")
 		return nil
 	}
 	key := client.ObjectKey{Namespace: leaseNamespace(cfg.LeaderElection), Name: leaseName}
@@ -68,8 +68,8 @@ func checkWith(
 	return nil
 }
 
-// awaitLeader returns who renews the lease. It compares no clocks, which may differ between machines: a lease
-// that changes while it is looked at is held.
+// awaitLeader returns the holder that renews the lease. It compares no clocks, which can differ between
+// machines: it waits until the lease changes.
 func awaitLeader(
 	ctx context.Context, c client.Reader, key client.ObjectKey, tick <-chan time.Time,
 ) (string, error) {
@@ -79,11 +79,11 @@ func awaitLeader(
 		err := c.Get(ctx, key, &lease)
 		holder := holderOf(&lease)
 		switch {
-		case apierrors.IsNotFound(err): // the first leader makes it
+		case apierrors.IsNotFound(err): // the first leader creates it
 		case err != nil:
 			problem = err
 		case holder == "":
-			problem = errors.New("nobody holds it")
+			problem = errors.New("it has no holder")
 		case holder == holderOf(&before) && lease.ResourceVersion != before.ResourceVersion:
 			return holder, nil
 		default:

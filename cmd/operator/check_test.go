@@ -84,7 +84,7 @@ func TestCheck(t *testing.T) {
 			nil, "b leads.", false},
 		"none ever":        {"", []leaseState{absent}, nil, "it was never taken", true},
 		"one that died":    {"", []leaseState{{holder: "a", version: "1"}}, nil, "a does not renew it", true},
-		"one that stopped": {"", []leaseState{{version: "1"}, {version: "2"}}, nil, "nobody holds it", true},
+		"one that stopped": {"", []leaseState{{version: "1"}, {version: "2"}}, nil, "it has no holder", true},
 		"no right":         {"", []leaseState{{err: errors.New("forbidden")}}, nil, "forbidden", true},
 		"no CRD":           {"", []leaseState{absent}, errors.New("no matches for kind"), "no matches", true},
 	} {
@@ -110,7 +110,7 @@ func TestCheckOfNamespaces(t *testing.T) {
 	r, out := &leaseReader{}, bytes.Buffer{}
 	err := checkWith(t.Context(), r, c, nil, &out)
 	if err != nil || strings.Join(r.lists, " ") != "team-a team-b" ||
-		!strings.Contains(out.String(), "cannot tell whether an operator runs") {
-		t.Errorf("asked for %q, %v, said %q", r.lists, err, out.String())
+		!strings.Contains(out.String(), "cannot detect whether an operator runs") {
+		t.Errorf("listed %q, error %v, printed %q", r.lists, err, out.String())
 	}
 }

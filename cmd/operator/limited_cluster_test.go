@@ -52,11 +52,11 @@ func limitedRoles(t *testing.T) string {
 	}
 	cmd := exec.Command(helm, "template", account, "../../deploy/chart", "--namespace", defaultNamespace,
 		"--set", "config.watchNamespaces={team-a}", "--show-only", "templates/rbac.yaml")
-	var said strings.Builder
-	cmd.Stderr = &said
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("rendering the chart's roles: %v\n%s", err, said.String())
+		t.Fatalf("rendering the chart's roles: %v\n%s", err, stderr.String())
 	}
 	return string(out)
 }

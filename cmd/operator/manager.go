@@ -109,7 +109,7 @@ func lifecycle(c config.Lifecycle) *observation.Lifecycle {
 	}
 }
 
-// planning is the configuration as the controller takes it; nil: nobody plans who makes room.
+// planning returns the controller's options for preemption; nil if preemption is off.
 func planning(c config.Preemption) *planner.Options {
 	if c.Mode == config.PreemptionOff {
 		return nil

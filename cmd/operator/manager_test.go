@@ -17,7 +17,7 @@ func TestDefaultLifecycle(t *testing.T) {
 	}
 }
 
-// TestPreemptionIsOff: where the configuration does not ask for it nobody plans who makes room, nor acts.
+// TestPreemptionIsOff: by default the operator neither plans nor executes preemptions.
 func TestPreemptionIsOff(t *testing.T) {
 	c := config.Default().Preemption
 	if got := planning(c); got != nil {

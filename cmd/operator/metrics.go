@@ -23,12 +23,12 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/reportserver"
 )
 
-// jobScrapes are answered at a time: each holds the series of all jobs in memory.
+// jobScrapes limits parallel requests: each holds the series of all jobs in memory.
 const jobScrapes = 2
 
-// addMetrics serves /metrics and /metrics/jobs; where they are secure, to those whom the API server allows
-// to GET that URL. Two URLs, so that who may see how the operator is need not see what the jobs are called.
-// reports is nil where there is no report server.
+// addMetrics serves /metrics and /metrics/jobs; if they are secure, to users that the API server allows to
+// GET that URL. With two URLs, a right to the operator's metrics does not reveal the names of jobs. reports
+// is nil without a report server.
 func addMetrics(mgr manager.Manager, cfg config.OperatorConfiguration, reports *reportserver.Server) error {
 	c := cfg.Metrics
 	if c.BindAddress == config.Off {
@@ -107,7 +107,7 @@ func metricsHandlers(
 
 type getCertificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 
-// metricsCertificate follows the files of a directory; without one it is made now, and nobody can verify it.
+// metricsCertificate reloads the files of a directory; without one it creates a self-signed certificate.
 func metricsCertificate(mgr manager.Manager, dir string) (getCertificate, error) {
 	if dir == "" {
 		certificate, key, err := cert.GenerateSelfSignedCertKey("localhost", []net.IP{{127, 0, 0, 1}}, nil)

@@ -73,7 +73,7 @@ func TestBuildForWindows(t *testing.T) {
 	}
 }
 
-// TestBuildFails: what the compiler says is told.
+// TestBuildFails: the error has the compiler's output.
 func TestBuildFails(t *testing.T) {
 	_, err := build(t.Context(), t.TempDir(), t.TempDir(), "v0.2.0", platform{"linux", "amd64"},
 		containerPrograms[0])

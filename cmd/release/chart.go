@@ -93,7 +93,7 @@ func setFields(content []byte, fields map[string]string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, field := range slices.Sorted(maps.Keys(fields)) { // of several that lack the same one is told
+	for _, field := range slices.Sorted(maps.Keys(fields)) { // sorted, so that the error is always the same
 		found, err := document.Pipe(kyaml.Lookup(strings.Split(field, ".")...))
 		if err != nil {
 			return nil, err

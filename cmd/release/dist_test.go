@@ -23,8 +23,8 @@ func TestChecksums(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var told strings.Builder
-	if err := d.finish(&told); err != nil {
+	var printed strings.Builder
+	if err := d.finish(&printed); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(filepath.Join(d.dir, checksumsFile))
@@ -51,8 +51,8 @@ func TestChecksums(t *testing.T) {
 		t.Error("sha256sum did not notice that a file has changed")
 	}
 	for _, name := range []string{"a.tar", "z.txt", checksumsFile} {
-		if !strings.Contains(told.String(), filepath.Join(d.dir, name)) {
-			t.Errorf("%s is not told:\n%s", name, &told)
+		if !strings.Contains(printed.String(), filepath.Join(d.dir, name)) {
+			t.Errorf("%s is not printed:\n%s", name, &printed)
 		}
 	}
 }

@@ -12,7 +12,7 @@ func valid() options {
 	}
 }
 
-// TestOptions: what is wrong is said with its remedy.
+// TestOptions: errors have a cause and a remedy.
 func TestOptions(t *testing.T) {
 	tests := map[string]struct {
 		edit        func(*options)

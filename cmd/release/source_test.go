@@ -35,7 +35,7 @@ func epoch(seconds string) func(string) string {
 	}
 }
 
-// TestSource: the time is the commit's, or SOURCE_DATE_EPOCH, and a change that no commit has is said.
+// TestSource: the time is the commit's or SOURCE_DATE_EPOCH; uncommitted changes are reported.
 func TestSource(t *testing.T) {
 	dir := repositoryOf(t)
 	clean, err := readSource(t.Context(), dir, epoch(""))

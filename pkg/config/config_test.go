@@ -25,8 +25,8 @@ func TestParse(t *testing.T) {
 		reason, yaml string
 		want         OperatorConfiguration
 	}{
-		"empty": {"what is not said has its default", head, Default()},
-		"switched off": {"false must be told from absent", head + `
+		"empty": {"absent keys have their defaults", head, Default()},
+		"switched off": {"false differs from absent", head + `
 leaderElection: {enabled: false}
 metrics: {secure: false}
 schedulers: {volcano: {waitForInqueue: false}}
@@ -151,7 +151,7 @@ func TestParseRefuses(t *testing.T) {
 			`preemption.mode: Unsupported value: "Ask": supported values: "Off", "DryRun", "Broker"`},
 		"no delay":        {head + "preemption: {maxDelaySeconds: 0}", "preemption.maxDelaySeconds"},
 		"rounds for ever": {head + "preemption: {maxRounds: 11}", "preemption.maxRounds"},
-		"a bound on losses that tells nobody apart": {head + "preemption: {lossCapSeconds: 59}",
+		"a bound on losses that is too low": {head + "preemption: {lossCapSeconds: 59}",
 			"preemption.lossCapSeconds: Invalid value: 59: must be from 60 to 86400 seconds"},
 		"a negative run":          {head + "preemption: {minRunSeconds: -1}", "preemption.minRunSeconds"},
 		"a start of two days":     {head + "preemption: {unknownStartSeconds: 172800}", "unknownStartSeconds"},

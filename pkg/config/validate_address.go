@@ -23,7 +23,7 @@ func validateAddress(path *field.Path, value string) field.ErrorList {
 	return nil
 }
 
-// validateLoopback accepts host:port where nobody on another machine can reach it, and Off.
+// validateLoopback accepts host:port that other machines cannot reach, and Off.
 func validateLoopback(path *field.Path, value string) field.ErrorList {
 	if errs := validateAddress(path, value); len(errs) > 0 || value == Off {
 		return errs

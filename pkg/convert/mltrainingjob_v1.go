@@ -146,8 +146,8 @@ func (c *conversion) mlV1Trainer(
 	return trainer
 }
 
-// mlV1Command is the guide's command (_build_training_command): torch's launcher and /app/train.py. What the
-// launcher is told there it finds in its environment here.
+// mlV1Command is the guide's command (_build_training_command): torch's launcher and /app/train.py. The
+// launcher's arguments there are environment variables here.
 func (c *conversion) mlV1Command(
 	job *v1alpha1.TrainingJob, trainer *corev1.Container, from *mlV1Spec, gpus int32, at *field.Path,
 ) {

@@ -10,9 +10,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 )
 
-// Problem is what is to be said about one field of a document.
+// Problem is a warning or an error about one field of a document.
 type Problem struct {
-	// Field is the path of the field, such as spec.runPolicy.backoffLimit. Empty for the whole document.
+	// Field is the path of the field, such as spec.runPolicy.backoffLimit. Empty for the document.
 	Field string
 	// Message says what is wrong with it or what became of it.
 	Message string
@@ -42,7 +42,7 @@ func (e Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// report collects what is to be said about one document, each problem once.
+// report collects the problems of one document, each once.
 type report struct {
 	warnings []Problem
 	errors   Errors

@@ -83,7 +83,7 @@ func (c *conversion) failAll(problems tfjobadmin.Problems) bool {
 	return len(problems) > 0
 }
 
-// tfjobAdminLeftOut warns of what a TrainingJob is not told.
+// tfjobAdminLeftOut warns about fields that a TrainingJob does not have.
 func (c *conversion) tfjobAdminLeftOut(request *tfjobadmin.Request) {
 	own := request.User != nil || request.ID != nil
 	status := false

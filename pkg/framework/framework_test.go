@@ -173,7 +173,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestMessages: what users are told to change, and who knows an elastic form.
+// TestMessages: the remedies for users, and the frameworks with an elastic form.
 func TestMessages(t *testing.T) {
 	f := framework.Framework{Name: "f", Single: []string{"Scheduler"}, Needed: []string{"Scheduler", "Server"}}
 	for got, want := range map[string]string{

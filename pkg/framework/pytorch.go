@@ -7,7 +7,7 @@ import (
 )
 
 // pytorch serves ranks of one process, by what torch.distributed reads, and ranks in which torchrun starts
-// one process per GPU. A rank gets the variables of both, because torchrun sets the former anew for its
+// one process per GPU. A rank gets the variables of both, because torchrun overrides the former for its
 // processes (torch/distributed/elastic/agent/server/local_elastic_agent.py, torch 1.13.1).
 //
 // Container name, port name and port are those of Kubeflow's PyTorchJob, so that its templates and images
@@ -61,8 +61,8 @@ func pytorchStatic(gang Gang, self Rank) []corev1.EnvVar {
 	}
 }
 
-// pytorchElastic is for torchrun alone, which numbers the ranks that are there, and numbers them anew when
-// others come or go: RANK and WORLD_SIZE are not known before it runs. The ranks meet at a store that the
+// pytorchElastic is only for torchrun, which numbers the present ranks, again whenever one joins or leaves:
+// RANK and WORLD_SIZE are unknown before it runs. The ranks meet at a store that the
 // torchrun of rank 0 hosts.
 //
 // All are defaults of torchrun's options with these names (torch/distributed/run.py, torch 1.13.1).

@@ -12,10 +12,10 @@ var defaults = []string{
 	"OMPI_MCA_orte_keep_fqdn_hostnames", "PRTE_MCA_prte_keep_fqdn_hostnames",
 }
 
-// Reserved lists the variables that tell a rank who it is and where the others are, sorted: a job must not
-// set them. elastic asks for those of a job with spec.elasticPolicy. They are what Env gives to any rank of a
-// gang that has two ranks of each role, with two GPUs each, whoever made its MPI, without what is only a
-// default. The list must not be changed.
+// Reserved lists, sorted, the variables with a rank's number and the addresses of the others: a job must not
+// set them. elastic selects those of a job with spec.elasticPolicy. They are the variables that Env sets in a
+// gang with two ranks of each role and two GPUs each, for every MPI implementation, except defaults. The
+// caller must not change the list.
 func (f Framework) Reserved(elastic bool) []string {
 	if names, known := f.reserved[elastic]; known {
 		return names

@@ -35,7 +35,7 @@ func TestReserved(t *testing.T) {
 	}
 }
 
-// TestReservedOfEveryForm: elastic pytorch is told other things, and every MPI has variables of its own.
+// TestReservedOfEveryForm: elastic pytorch gets other variables, and each MPI has its own.
 func TestReservedOfEveryForm(t *testing.T) {
 	cases := map[string]struct {
 		framework string

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Other stands for all values of a label that are not told apart.
+// Other stands for all values of a label beyond the limit.
 const Other = "Other"
 
 // maxLabelBytes of a value that a user has written: as long as a name of Kubernetes may be.

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// TestBounded: however many values users invent, no more than Max are told apart.
+// TestBounded: at most Max values are distinguished, however many users set.
 func TestBounded(t *testing.T) {
 	b := Bounded{Max: 3}
 	got := map[string]int{}
