@@ -65,7 +65,7 @@ func (w *walker) token(path string) (json.Token, error) {
 	switch {
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, w.wrong(path, "ends too early",
-			"write a temporary file and rename it, so that nobody reads half of it")
+			"write a temporary file and rename it, so that the agent never reads half of it")
 	case err != nil:
 		return nil, w.wrong(path, "is not JSON ("+err.Error()+")",
 			"write JSON; NaN and Infinity go as strings, in metrics alone")

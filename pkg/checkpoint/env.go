@@ -6,8 +6,8 @@ const (
 	// a URI on an object store. Checkpoints written anywhere else are not found.
 	EnvDir = "CHECKPOINT_DIR"
 	// EnvBase is where all attempts write, each below its own attempt-<N>: a directory with storage pvc, else a
-	// URI. On an object store only the trainer can look there, and has to where EnvResume is empty and
-	// EnvAttempt is above 1: then nobody could tell the operator what was saved.
+	// URI. On an object store only the trainer can search it, and must if EnvResume is empty and EnvAttempt is
+	// above 1: then the operator has no report of a checkpoint.
 	EnvBase = "CHECKPOINT_BASE"
 	// EnvInterval is the longest time between two checkpoints that the job asks for, in seconds.
 	EnvInterval = "CHECKPOINT_INTERVAL_SECONDS"

@@ -11,8 +11,8 @@ import (
 // opcodes and keeps the data among the values (names, numbers, dictionaries); a call leaves an opaque value.
 // Source: Lib/pickletools.py of CPython, protocols 0 to 5.
 //
-// Memory is bounded as well as time: strings that nobody asked for, and everything built from them, are
-// opaque values, so a .metadata file of many megabytes costs little.
+// Memory and time are bounded: strings that the caller does not need, and values built from them, are opaque,
+// so a .metadata file of many megabytes needs little memory.
 
 // pickledInts returns the numbers that stand under the given keys in any dictionary of a pickle; the first of
 // each key counts.

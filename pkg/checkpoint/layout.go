@@ -1,7 +1,6 @@
 package checkpoint
 
-// ManifestName is the manifest's file name in a checkpoint's directory. It is long enough not to be anybody
-// else's.
+// ManifestName is the manifest's file name in a checkpoint's directory, too long to collide with others.
 const ManifestName = "trainingjob-manifest.json"
 
 // Layout is the format of a checkpoint on disk. It decides what "complete" means.
@@ -18,7 +17,6 @@ const (
 	LayoutTensorFlow  Layout = "TensorFlow"
 	LayoutKeras       Layout = "Keras"
 	LayoutOrbax       Layout = "Orbax"
-	// LayoutReported is a checkpoint that only the trainer's status file vouches for: nobody inspected its
-	// files.
+	// LayoutReported is a checkpoint from the trainer's status file whose files the agent did not inspect.
 	LayoutReported Layout = "Reported"
 )

@@ -18,59 +18,52 @@ type LayoutRule struct {
 // LayoutRules lists the layouts in the order in which they are tried.
 var LayoutRules = []LayoutRule{
 	{
-		LayoutManifest, "a directory with `" + ManifestName + "`",
-		"the manifest parses, and every file that it names exists with the right size " +
-			"(`agent resolve` also checks the SHA-256)",
-		"in the manifest", true,
+		LayoutManifest, "directory with `" + ManifestName + "`",
+		"it parses; every listed file has its size (`agent resolve` also checks SHA-256)", "manifest", true,
 	},
 	{
-		LayoutOrbax, "a directory with `_CHECKPOINT_METADATA` or `commit_success.txt`",
-		"no temporary name; a commit time or a commit file; every item exists; " +
-			"every `manifest.ocdbt` has the right length and checksum; no data file is empty",
-		"in the directory's name", false,
+		LayoutOrbax, "directory with `_CHECKPOINT_METADATA` or `commit_success.txt`",
+		"no temporary name; a commit time or file; every item exists; " +
+			"every `manifest.ocdbt` has its length and checksum; no empty data file",
+		"directory name", false,
 	},
 	{
-		LayoutHuggingFace, "a directory `checkpoint-N` of the Trainer",
-		"`trainer_state.json` has step N, all weight shards of the index are intact, " +
-			"and so are the optimizer and random states",
-		"in the directory's name", false,
+		LayoutHuggingFace, "directory `checkpoint-N` of the Trainer",
+		"`trainer_state.json` has step N; weight shards, optimizer and random states are intact",
+		"directory name", false,
 	},
 	{
-		LayoutTorchDCP, "a directory with `.metadata` or `*.distcp`",
-		"`.metadata` is intact, and every `.distcp` file that it names has the length that it lists",
-		"in the directory's name", true,
+		LayoutTorchDCP, "directory with `.metadata` or `*.distcp`",
+		"`.metadata` is intact; every `.distcp` file in it has its length", "directory name", true,
 	},
 	{
 		LayoutMegatron, "`iter_NNNNNNN` next to `latest_checkpointed_iteration.txt`",
-		"the tracker has reached it, and every tensor, pipeline and expert rank has intact files " +
-			"(in the distributed form: as TorchDCP, plus `common.pt`)",
-		"in the directory's name", true,
+		"the tracker has reached it; every tensor, pipeline and expert rank has intact files " +
+			"(distributed form: as TorchDCP, plus `common.pt`)",
+		"directory name", true,
 	},
 	{
-		LayoutDeepSpeed, "a directory with `*_states.pt` next to `latest`",
-		"`latest` has reached it, and every model and ZeRO shard that `dp_world_size` and `mp_world_size` imply " +
-			"is intact",
-		"in the directory's name", true,
+		LayoutDeepSpeed, "directory with `*_states.pt` next to `latest`",
+		"`latest` has reached it; every model and ZeRO shard by `dp_world_size` and `mp_world_size` is intact",
+		"directory name", true,
 	},
 	{
 		LayoutTensorFlow, "`NAME-N.index` with `NAME-N.data-…`",
-		"the index is intact, and every data shard has the length that the index lists",
-		"in the file's name", false,
+		"the index is intact; every data shard has its length", "file name", false,
 	},
 	{
-		LayoutKeras, "a file `*.keras` or `*.weights.h5`",
-		"the zip is not truncated and has its three members; " +
+		LayoutKeras, "file `*.keras` or `*.weights.h5`",
+		"the zip is complete with its three members; " +
 			"the HDF5 file reaches its end-of-file address and is not open for writing",
-		"in the file's name", false,
+		"file name", false,
 	},
 	{
-		LayoutLightning, "a file or a directory `*.ckpt`",
-		"the zip is not truncated (a directory: as TorchDCP or DeepSpeed)",
-		"in the name, else `global_step` in the file", false,
+		LayoutLightning, "file or directory `*.ckpt`",
+		"the zip is complete (directory: as TorchDCP or DeepSpeed)", "name, else `global_step` in the file", false,
 	},
 	{
-		LayoutTorchSave, "a file `*.pt` or `*.pth` without a manifest",
-		"never, because the files of a save are not listed: write a manifest", "in the file's name", false,
+		LayoutTorchSave, "file `*.pt` or `*.pth` without a manifest",
+		"never, because a save does not list its files: write a manifest", "file name", false,
 	},
 }
 

@@ -70,7 +70,7 @@ func TestTornCheckpointsArePassedOver(t *testing.T) {
 	}
 }
 
-// Damage that is specific to a layout, and what is said about it.
+// TestDamagePerLayout: damage that is specific to a layout, and its report.
 func TestDamagePerLayout(t *testing.T) {
 	fx := fixtures()
 	set := func(name, file, content string) tree { return fx[name].files.with(file, []byte(content)) }

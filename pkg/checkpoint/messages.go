@@ -144,7 +144,7 @@ type Report struct {
 	DeliveredID string `json:"deliveredId,omitempty" rule:"maxLen=64,pattern=id"`
 	// PassedOver are the incomplete checkpoints newer than Checkpoint, newest first.
 	PassedOver []Passed `json:"passedOver,omitempty" rule:"maxItems=8"`
-	// Problem that somebody should look at. It does not affect the training.
+	// Problem for the user or the admin to fix. It does not affect the training.
 	Problem string `json:"problem,omitempty" rule:"maxLen=512,pattern=printable"`
 }
 
@@ -197,7 +197,7 @@ type Termination struct {
 type ExitReason string
 
 const (
-	// ExitCompleted: exit code 0, and the status file said Completed.
+	// ExitCompleted: exit code 0, and the status file reported Completed.
 	ExitCompleted ExitReason = "Completed"
 	ExitExited    ExitReason = "Exited"
 	ExitSignaled  ExitReason = "Signaled"

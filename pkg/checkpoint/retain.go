@@ -36,8 +36,8 @@ type Keep struct {
 // While a save at or above the Last-th complete one lacks a part, Retain names nothing: the older saves show
 // which part that is.
 //
-// The step decides what is old. Whatever the steps say, what cannot be ordered by them stays, and so does
-// what was committed last: a program may begin its steps anew, or change how it names its checkpoints.
+// The step decides what is old. Retain keeps saves without a known step and the last committed one, because a
+// program can restart its steps or change how it names its checkpoints.
 func Retain(found []Found, keep Keep) []Found {
 	if keep.Last < 1 {
 		return nil
