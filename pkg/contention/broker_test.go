@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/preemption"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
@@ -335,6 +336,43 @@ func TestGiveBack(t *testing.T) {
 		b.giveBack(&urgent, q)
 		if diff := cmp.Diff(c.want, q.free); diff != "" {
 			t.Errorf("%s: left (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestUnwrittenVictims: a victim that another status still names is not free, whether its preemptor waits or
+// has been suspended. Nor does it free nodes or quota.
+func TestUnwrittenVictims(t *testing.T) {
+	plan := func(j *Job) {
+		at := ago(0)
+		j.Status.Scheduling.Preemption = &v1alpha1.PreemptionStatus{
+			Phase: v1alpha1.PreemptionAsking, StartedTime: &at, PhaseTime: &at, Deadline: &at,
+			Victims: []v1alpha1.PreemptionVictim{{UID: "low", Attempt: 1, Mode: v1alpha1.PreemptionKill}},
+		}
+	}
+	suspended := func(j *Job) { j.Spec.RunPolicy.Suspend = new(true) }
+	state := full("a")
+	state.Nodes = append(state.Nodes, node("b", 0)) // only the quota is short
+	for name, first := range map[string]Job{
+		"dropped":   urgentJob("first", 8, 1, plan),
+		"suspended": urgentJob("first", 8, 1, plan, suspended),
+	} {
+		low := jobOf("low", 1, 1, runs(time.Hour, "a"), queue("research"))
+		urgent := urgentJob("urgent", 9, 1, lacksQuota("queues/research", "0"), queue("research"))
+		r := newRound(brokerPolicy, Cluster{
+			Now: now, State: state, Jobs: []Job{low, first, urgent},
+		}, AwaitsBroker)
+		quota, _ := quotaOf(&urgent)
+		snapshot := r.snapshotFor(&urgent, scheduler.Of(urgent.Backend).Preemptor, quota)
+		if snapshot.FitsSoon(&snapshot.Waiting[0]) {
+			t.Errorf("%s: the victim frees its quota without a plan", name)
+		}
+		if got := r.policy.Choose(snapshot)[0]; got.Outcome != preemption.NoCover {
+			t.Errorf("%s: the choice is %s of %v", name, got.Outcome, got.Plan.Victims)
+		}
+		snapshot.Plans = nil
+		if got := r.policy.Choose(snapshot)[0]; got.Outcome != preemption.Planned {
+			t.Errorf("%s: once the status is written, the choice is %s", name, got.Outcome)
 		}
 	}
 }

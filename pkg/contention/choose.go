@@ -56,6 +56,8 @@ type round struct {
 	nodes   []preemption.Node
 	holders []holder
 	waiting []*Job
+	// written are the jobs whose statuses have a plan of this package, also those that no longer wait.
+	written []*Job
 	plans   []preemption.Plan
 	// examined counts the gangs for which the round searched victims.
 	examined int
@@ -87,6 +89,9 @@ func newRound(p preemption.Policy, c Cluster, waits func(*v1alpha1.TrainingJob) 
 	for i := range c.Jobs {
 		j := &c.Jobs[i]
 		r.guard(j, func() {
+			if _, ok := planOf(j); ok && !j.gated() {
+				r.written = append(r.written, j)
+			}
 			switch {
 			case HoldsNodes(j.TrainingJob):
 				r.holders = append(r.holders, holder{j, runningGang(j), j.contender()})
@@ -147,37 +152,34 @@ func (r *round) snapshotFor(j *Job, backend scheduler.Preemptor, quota *quota) p
 		waiting.Within = []string{quota.name}
 		nodes = append(slices.Clone(nodes), preemption.Node{Name: quota.name, Free: quota.free})
 	}
+	running := r.runningFor(j, backend, quota)
 	return preemption.Snapshot{
-		Now: r.now, Nodes: nodes, Running: r.runningFor(j, backend, quota),
-		Plans: slices.Concat(r.plans, r.unwritten(j)), Waiting: []preemption.Waiting{waiting},
+		Now: r.now, Nodes: nodes, Running: running, Plans: slices.Concat(r.plans, r.unwritten(j, running)),
+		Waiting: []preemption.Waiting{waiting},
 	}
 }
 
-// unwritten returns the victims that the plans of other jobs no longer have but their statuses still name, as
-// plans that free nothing. Statuses are written one by one: no gang may be a victim in two of them, whatever
-// the order and wherever the process dies.
-func (r *round) unwritten(j *Job) []preemption.Plan {
-	var dropped []preemption.Plan
-	for _, other := range r.waiting {
-		written, ok := planOf(other)
-		if !ok || other == j || other.gated() {
+// unwritten returns a plan for each victim that the plan of another job no longer has but its status still
+// names. The plan claims what the victim frees. Statuses are written one by one: no gang may be a victim in
+// two of them, whatever the order and wherever the process dies.
+func (r *round) unwritten(j *Job, running []preemption.Running) []preemption.Plan {
+	var plans []preemption.Plan
+	for _, other := range r.written {
+		if other == j {
 			continue
 		}
-		now := slices.IndexFunc(r.plans, func(p preemption.Plan) bool { return p.For == other.ref() })
-		plan := preemption.Plan{For: other.ref(), Claim: map[string]scheduler.Amounts{}}
+		written, _ := planOf(other)
 		for _, v := range written.Victims {
-			if h := r.holderOf(v.Ref); h != nil && (now < 0 || !r.plans[now].Has(v.Ref)) {
-				plan.Victims = append(plan.Victims, v)
-				for node, amounts := range h.gang.Holds {
-					hold(plan.Claim, node, amounts)
-				}
+			kept := func(p preemption.Plan) bool { return p.For == other.ref() && p.Has(v.Ref) }
+			i := slices.IndexFunc(running, func(g preemption.Running) bool { return g.Ref == v.Ref })
+			if i >= 0 && !slices.ContainsFunc(r.plans, kept) {
+				plans = append(plans, preemption.Plan{
+					For: other.ref(), Victims: []preemption.Victim{v}, Claim: running[i].Holds,
+				})
 			}
 		}
-		if len(plan.Victims) > 0 {
-			dropped = append(dropped, plan)
-		}
 	}
-	return dropped
+	return plans
 }
 
 // runningFor returns the running gangs as a preemptor and its quota see them.

@@ -11,7 +11,12 @@ import (
 )
 
 // planOf returns the plan in a job's status, if any.
-func planOf(j *Job) (preemption.Plan, bool) { return readPlan(j, j.Status.Scheduling.Preemption) }
+func planOf(j *Job) (preemption.Plan, bool) {
+	if j.Status.Scheduling == nil {
+		return preemption.Plan{}, false
+	}
+	return readPlan(j, j.Status.Scheduling.Preemption)
+}
 
 func readPlan(j *Job, st *v1alpha1.PreemptionStatus) (preemption.Plan, bool) {
 	if st == nil || !Outstanding(st.Phase) ||
