@@ -13,8 +13,8 @@ const (
 
 // owners lists the fields of the status that each package writes; no other package writes them. A path
 // includes the fields below it, except for those of a longer path. The owner of an object may remove it as a
-// unit. TestOwners checks that each field has one owner. Every story and random history checks that no other
-// writer changes it.
+// unit. TestOwners checks that each field has one owner. The stories, and every eleventh reconcile of the
+// random histories, check that no other writer changes it.
 //
 // Later decisions and the preemption planner read the fields of decision and account. Of the fields of
 // status they read the blocker's reason and message, and the plan in scheduling.preemption.
