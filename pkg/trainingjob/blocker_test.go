@@ -16,9 +16,8 @@ var noGPUs = &scheduler.Explanation{
 	Reason: scheduler.ReasonInsufficientResources, Message: "needs 8 GPUs, 0 free",
 }
 
-// TestWhyIsAskedOnlyWhileAJobWaits: for a job that starts at once the state of the cluster is not even looked
-// at, since nobody would read the reason.
-func TestWhyIsAskedOnlyWhileAJobWaits(t *testing.T) {
+// TestExplanationOnlyForWaitingJob checks that a job that starts at once requests no explanation.
+func TestExplanationOnlyForWaitingJob(t *testing.T) {
 	sim := newSimulation(t, jobtest.New(4))
 	sim.explanation = noGPUs
 	sim.converge()
@@ -28,43 +27,43 @@ func TestWhyIsAskedOnlyWhileAJobWaits(t *testing.T) {
 	sim.start()
 	sim.converge()
 	if sim.explainCalls != 0 || sim.statusWrites != 2 {
-		t.Errorf("asked %d times why, %d writes; want 0 and 2 (Queued, Running)",
+		t.Errorf("%d explanations, %d writes; want 0 and 2 (Queued, Running)",
 			sim.explainCalls, sim.statusWrites)
 	}
 }
 
-// TestAJobThatWaitsLooksAgain: a waiting job is reconciled once in BlockerRefresh, because what it waits for
-// mostly is no object that it is notified of. A reconcile that finds nothing new writes nothing.
-func TestAJobThatWaitsLooksAgain(t *testing.T) {
+// TestWaitingJobRefreshesReason checks that a waiting job is reconciled once per BlockerRefresh. Changes of
+// free capacity mostly send the job no event. A reconcile that finds the same reason writes nothing.
+func TestWaitingJobRefreshesReason(t *testing.T) {
 	sim := newSimulation(t, jobtest.New(4))
 	sim.verdict = scheduler.Verdict{Admission: scheduler.Hold}
 	sim.explanation = noGPUs
 	sim.converge()
 	if want := sim.now.Add(observation.StatusDelay); !sim.wake.Equal(want) {
-		t.Fatalf("wakes at %s, want %s: when the reason is due", sim.wake, want)
+		t.Fatalf("wakes at %s, want %s, when the reason is due", sim.wake, want)
 	}
 	sim.now = sim.wake
 	sim.converge()
 	writes := sim.statusWrites
 	for range 10 {
-		asked := sim.explainCalls
+		calls := sim.explainCalls
 		if sim.wake.IsZero() || sim.wake.Sub(sim.now) > status.BlockerRefresh {
 			t.Fatalf("wakes at %s, want within %s of %s", sim.wake, status.BlockerRefresh, sim.now)
 		}
 		sim.now = sim.wake
 		sim.reconcile()
-		if sim.explainCalls != asked+1 {
-			t.Fatalf("one reconcile asked %d times", sim.explainCalls-asked)
+		if sim.explainCalls != calls+1 {
+			t.Fatalf("one reconcile requested %d explanations", sim.explainCalls-calls)
 		}
 	}
 	if sim.statusWrites != writes {
-		t.Errorf("%d writes while the reason stayed the same", sim.statusWrites-writes)
+		t.Errorf("%d writes of an unchanged reason", sim.statusWrites-writes)
 	}
 }
 
-// TestThousandsLookRarely: where thousands wait, a job looks again, and writes a reason whose numbers alone
-// have changed, the more rarely. A new reason is written as soon as ever.
-func TestThousandsLookRarely(t *testing.T) {
+// TestManyWaitingJobsRefreshRarely checks that with thousands of waiting jobs the operator refreshes a reason
+// less often, and writes changed numbers less often. It writes a new reason at once.
+func TestManyWaitingJobsRefreshRarely(t *testing.T) {
 	sim := newSimulation(t, jobtest.New(4))
 	sim.waiting = 10_000
 	sim.verdict = scheduler.Verdict{Admission: scheduler.Hold}
@@ -72,21 +71,21 @@ func TestThousandsLookRarely(t *testing.T) {
 	sim.converge()
 	sim.now = sim.wake
 	sim.converge()
-	const rarely = 5 * time.Minute
-	if got := sim.wake.Sub(sim.now); got != rarely {
-		t.Errorf("looks again after %s, want %s", got, rarely)
+	const interval = 5 * time.Minute
+	if got := sim.wake.Sub(sim.now); got != interval {
+		t.Errorf("refreshes after %s, want %s", got, interval)
 	}
 	writes := sim.statusWrites
 	sim.explanation = &scheduler.Explanation{Reason: noGPUs.Reason, Message: "other numbers"}
-	sim.now = sim.now.Add(rarely - time.Second)
+	sim.now = sim.now.Add(interval - time.Second)
 	sim.converge()
 	if sim.statusWrites != writes {
-		t.Error("numbers were written before their time")
+		t.Error("changed numbers were written too early")
 	}
 	sim.now = sim.now.Add(time.Second)
 	sim.converge()
 	if sim.statusWrites != writes+1 {
-		t.Errorf("%d writes when the time had come, want 1", sim.statusWrites-writes)
+		t.Errorf("%d writes after the interval, want 1", sim.statusWrites-writes)
 	}
 	sim.explanation = &scheduler.Explanation{Reason: scheduler.ReasonQueueClosed, Message: "closed"}
 	sim.now = sim.now.Add(time.Second)
@@ -96,8 +95,8 @@ func TestThousandsLookRarely(t *testing.T) {
 	}
 }
 
-// TestQueueFollowsTheSpec: a gang that waits may move to another queue, and begins no attempt with that.
-func TestQueueFollowsTheSpec(t *testing.T) {
+// TestQueueEditWhileQueued checks that a waiting gang changes its queue within the same attempt.
+func TestQueueEditWhileQueued(t *testing.T) {
 	sim := newSimulation(t, jobtest.New(4, func(j *v1alpha1.TrainingJob) {
 		j.Spec.RunPolicy.SchedulingPolicy.Queue = "reserach"
 	}))
@@ -111,45 +110,46 @@ func TestQueueFollowsTheSpec(t *testing.T) {
 	}
 }
 
-// TestRoomForAMoment: between the end of one gang and the beginning of the next, all that wait have room.
-func TestRoomForAMoment(t *testing.T) {
+// TestReasonIgnoresBriefCapacity checks that capacity that is free only between two gangs changes no reason.
+func TestReasonIgnoresBriefCapacity(t *testing.T) {
 	sim := newSimulation(t, jobtest.New(4))
 	sim.verdict = scheduler.Verdict{Admission: scheduler.Hold}
 	behind := &scheduler.Explanation{Reason: scheduler.ReasonWaitingBehind, Message: "2 jobs wait before it"}
-	says := func(after time.Duration, why *scheduler.Explanation, writes int, want string) {
+	expect := func(after time.Duration, why *scheduler.Explanation, writes int, want string) {
 		t.Helper()
 		before := sim.statusWrites
 		sim.advance(after)
 		sim.explanation = why
 		sim.converge()
 		if got := sim.job.Status.Scheduling.Blocker.Reason; got != want || sim.statusWrites != before+writes {
-			t.Errorf("says %s after %d writes, want %s after %d", got, sim.statusWrites-before, want, writes)
+			t.Errorf("reason %s after %d writes, want %s after %d", got, sim.statusWrites-before, want, writes)
 		}
 	}
 	lacks, waits := noGPUs.Reason, behind.Reason
-	says(0, noGPUs, 1, v1alpha1.ReasonNotJudged) // as every attempt begins
-	says(time.Hour, noGPUs, 1, lacks)
+	expect(0, noGPUs, 1, v1alpha1.ReasonNotJudged) // every attempt starts with this reason
+	expect(time.Hour, noGPUs, 1, lacks)
 	for range 3 {
-		says(time.Minute, behind, 0, lacks)
+		expect(time.Minute, behind, 0, lacks)
 		if want := sim.now.Add(observation.StatusDelay); !sim.wake.Equal(want) {
-			t.Errorf("looks again at %s, want %s", sim.wake, want)
+			t.Errorf("refreshes at %s, want %s", sim.wake, want)
 		}
-		says(observation.StatusDelay-time.Second, noGPUs, 0, lacks)
+		expect(observation.StatusDelay-time.Second, noGPUs, 0, lacks)
 	}
-	says(time.Minute, behind, 0, lacks)
-	says(observation.StatusDelay, behind, 1, waits)
-	says(time.Second, noGPUs, 1, lacks) // that it cannot begin need not last
+	expect(time.Minute, behind, 0, lacks)
+	expect(observation.StatusDelay, behind, 1, waits)
+	expect(time.Second, noGPUs, 1, lacks) // a lack of capacity is written at once
 }
 
-// TestAGangForWhichOthersMakeRoomWaitsLess: others are asked once it is written that the gang lacks room.
-func TestAGangForWhichOthersMakeRoomWaitsLess(t *testing.T) {
-	toldAfter := func(begin func(*simulation)) time.Duration {
-		sim := newSimulation(t, jobtest.New(2, inClass))
+// TestReasonDelayOfPreemptor checks that the reason of a gang that may preempt is written earlier: the broker
+// requests checkpoints of victims only after that.
+func TestReasonDelayOfPreemptor(t *testing.T) {
+	reasonDelay := func(begin func(*simulation)) time.Duration {
+		sim := newSimulation(t, jobtest.New(2, withPriorityClass))
 		begin(sim)
 		queued := sim.now
 		for sim.job.Status.Scheduling.Blocker.Reason != noGPUs.Reason {
 			if !sim.wake.After(sim.now) || sim.now.Sub(queued) > time.Minute {
-				t.Fatalf("%s after it was queued nothing is told", sim.now.Sub(queued))
+				t.Fatalf("no reason %s after the job was queued", sim.now.Sub(queued))
 			}
 			sim.now = sim.wake
 			sim.converge()
@@ -157,51 +157,52 @@ func TestAGangForWhichOthersMakeRoomWaitsLess(t *testing.T) {
 		return sim.now.Sub(queued)
 	}
 	withoutBroker := func(sim *simulation) {
-		broker(sim)
+		enableBroker(sim)
 		sim.job.Status.Scheduling.WaitingClass = ""
 	}
-	if with, without := toldAfter(broker), toldAfter(withoutBroker); with != 2*time.Second ||
+	if with, without := reasonDelay(enableBroker), reasonDelay(withoutBroker); with != 2*time.Second ||
 		without != observation.StatusDelay {
-		t.Errorf("told after %s, without a broker after %s; want 2s and %s", with, without, observation.StatusDelay)
+		t.Errorf("reason after %s, without a broker after %s; want 2s and %s", with, without,
+			observation.StatusDelay)
 	}
 }
 
-// TestAReasonOutlivesTheProcessThatFoundIt: a process that does not know the cluster yet tells no other
-// reason than the one before it did: each of thousands of jobs would cost two writes, and two more when the
-// process knows better. Where none was told, what it knows is more than nothing.
-func TestAReasonOutlivesTheProcessThatFoundIt(t *testing.T) {
+// TestReasonKeptAfterRestart checks that a new operator process keeps the persisted reason until its caches
+// have synced. Otherwise each of thousands of jobs would cost up to four writes. A job without a reason gets
+// one.
+func TestReasonKeptAfterRestart(t *testing.T) {
 	behind := &scheduler.Explanation{Reason: scheduler.ReasonWaitingBehind, Message: "2 jobs wait before it"}
-	waits := func() *simulation {
+	newWaiting := func() *simulation {
 		sim := newSimulation(t, jobtest.New(4))
 		sim.verdict = scheduler.Verdict{Admission: scheduler.Hold}
 		sim.explanation = noGPUs
 		sim.converge()
 		return sim
 	}
-	lateEnough := func(sim *simulation) {
+	waitAnHour := func(sim *simulation) {
 		sim.advance(time.Hour)
 		sim.converge()
 	}
 
-	sim := waits()
-	lateEnough(sim)
+	sim := newWaiting()
+	waitAnHour(sim)
 	writes := sim.statusWrites
 	sim.clusterUnknown, sim.explanation = true, behind
-	lateEnough(sim)
+	waitAnHour(sim)
 	if b := sim.job.Status.Scheduling.Blocker; sim.statusWrites != writes || b.Reason != noGPUs.Reason {
-		t.Errorf("%d writes while the cluster was unknown, and it says %q", sim.statusWrites-writes, b.Reason)
+		t.Errorf("%d writes while the cluster was unknown, reason %q", sim.statusWrites-writes, b.Reason)
 	}
 	sim.clusterUnknown = false
-	lateEnough(sim)
-	lateEnough(sim) // room must last
+	waitAnHour(sim)
+	waitAnHour(sim) // the capacity must stay free
 	if b := sim.job.Status.Scheduling.Blocker; b.Reason != behind.Reason {
-		t.Errorf("says %q, want %q as soon as the cluster is known", b.Reason, behind.Reason)
+		t.Errorf("reason %q, want %q as soon as the cluster is known", b.Reason, behind.Reason)
 	}
 
-	sim = waits()
+	sim = newWaiting()
 	sim.clusterUnknown = true
-	lateEnough(sim)
+	waitAnHour(sim)
 	if b := sim.job.Status.Scheduling.Blocker; b.Reason != noGPUs.Reason {
-		t.Errorf("says %q where none was told, want %q", b.Reason, noGPUs.Reason)
+		t.Errorf("reason %q of a job without one, want %q", b.Reason, noGPUs.Reason)
 	}
 }

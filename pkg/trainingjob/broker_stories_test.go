@@ -13,197 +13,197 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// What a gang does that makes room for another, and one for which others make it.
+// Victims of a preemption plan, and preemptors that wait for one.
 var brokerStories = map[string]story{
 	"broker-victim-saves": {jobtest.New(2, jobtest.Checkpoints), func(sim *simulation) {
 		trainTo250(sim)
 		giveWay(sim, v1alpha1.PreemptionSave, 2*time.Minute)
-		sim.narrate("it is to make room for another job: no pod is touched yet")
+		sim.narrate("a plan names it as a victim; the operator deletes no pod yet")
 		sim.logCommand()
 		s := sim.saveCheckpoint(251)
 		sim.postReport(251, withCommit(s), func(r *checkpoint.Report) {
 			r.CommandID, r.DeliveredID = "drain-1", "drain-1"
 		})
 		sim.podsLinger = true
-		sim.narrate("the trainer has saved: the ranks are ended")
+		sim.narrate("the trainer has saved, and the operator stops the ranks")
 		sim.terminate(exited(0), "bert-worker-0", "bert-worker-1")
 		sim.converge()
 		sim.removeTerminating()
 		sim.giveWay, sim.roomReserved, sim.podsLinger = nil, true, false
-		sim.narrate("they are gone; the other one has not started, and the gang is held back")
+		sim.narrate("the pods are deleted, and the gang waits for its preemptor to start")
 		sim.logCheckpoints()
 		sim.advance(10 * time.Second)
-		sim.narrate("it says why")
+		sim.narrate("the status has the reason")
 		sim.roomReserved = false
-		sim.narrate("the other one has started: there is room for both")
+		sim.narrate("the preemptor has started, and there is capacity for both")
 		runAgain(sim)
 		sim.logWork()
-		sim.logAnswers()
+		sim.logSaveRequests()
 	}},
 	"broker-saves-ahead": {jobtest.New(2, jobtest.Checkpoints), func(sim *simulation) {
 		trainTo250(sim)
 		sim.ahead = &observation.SaveAhead{Name: "urgent"}
-		sim.narrate("another job waits that may soon take its place")
+		sim.narrate("a waiting job may preempt it soon")
 		sim.logAhead()
 		sim.advance(time.Second)
-		sim.narrate("it still does a second later: once is enough")
+		sim.narrate("one second later the operator sends no second request")
 		sim.postReport(260, func(r *checkpoint.Report) { r.DeliveredID = aheadID(sim) })
-		sim.narrate("the trainer has heard of it")
+		sim.narrate("the trainer has received the request")
 		s := sim.saveCheckpoint(260)
 		sim.postReport(262, withCommit(s), func(r *checkpoint.Report) {
 			r.CommandID, r.DeliveredID = aheadID(sim), aheadID(sim)
 		})
 		sim.ahead = nil
-		sim.narrate("it has saved, and trains on")
+		sim.narrate("it has saved, and continues training")
 		sim.logAhead()
 		sim.preempt(sim.rankNames()...)
-		sim.narrate("it is preempted: little is lost")
+		sim.narrate("it is preempted, and loses little work")
 		sim.logCheckpoints()
 		sim.logWork()
-		sim.logAnswers()
+		sim.logSaveRequests()
 	}},
-	"broker-saves-ahead-of-a-stranger": {jobtest.New(2, jobtest.Checkpoints), func(sim *simulation) {
+	"broker-saves-ahead-after-a-failure": {jobtest.New(2, jobtest.Checkpoints), func(sim *simulation) {
 		trainTo250(sim)
 		sim.exit(1, "bert-worker-1")
 		sim.ahead = &observation.SaveAhead{}
-		sim.narrate("a rank has failed: nobody is asked for anything")
+		sim.narrate("a rank has failed, and the operator requests no checkpoint")
 		sim.logAhead()
 	}},
 	"broker-victim-does-not-answer": {jobtest.New(2, jobtest.Checkpoints), func(sim *simulation) {
 		trainTo250(sim)
 		giveWay(sim, v1alpha1.PreemptionSave, 15*time.Second)
-		sim.narrate("it is to make room, and its time is shorter than its grace")
+		sim.narrate("a plan names it as a victim, with a deadline shorter than its grace period")
 		sim.advance(14 * time.Second)
 		sim.narrate("one second before the deadline")
 		sim.podsLinger = true
 		sim.advance(time.Second)
-		sim.narrate("the deadline: all ranks are ended")
+		sim.narrate("at the deadline the operator stops all ranks")
 		sim.terminate(exited(143), "bert-worker-0", "bert-worker-1")
 		sim.giveWay = nil
-		sim.narrate("they are gone")
+		sim.narrate("the pods are deleted")
 		sim.logWork()
-		sim.logAnswers()
+		sim.logSaveRequests()
 	}},
-	"broker-victim-tears-its-save": {jobtest.New(2, jobtest.Checkpoints), func(sim *simulation) {
+	"broker-victim-save-is-incomplete": {jobtest.New(2, jobtest.Checkpoints), func(sim *simulation) {
 		trainTo250(sim)
 		giveWay(sim, v1alpha1.PreemptionSave, 2*time.Minute)
-		sim.narrate("it is to make room")
+		sim.narrate("a plan names it as a victim")
 		sim.postReport(260, func(r *checkpoint.Report) { r.CommandID, r.DeliveredID = "drain-1", "drain-1" })
 		sim.podsLinger = true
-		sim.narrate("the trainer says that it has carried it out, and nobody sees a complete checkpoint")
+		sim.narrate("the trainer reports a save, but the agent reports no complete checkpoint")
 		sim.terminate(exited(0), "bert-worker-0", "bert-worker-1")
 		sim.giveWay = nil
-		sim.narrate("they are gone: it resumes from the one before, and was asked in vain")
+		sim.narrate("it resumes from the checkpoint before, and the request counts as failed")
 		sim.logCheckpoints()
 		sim.logWork()
-		sim.logAnswers()
+		sim.logSaveRequests()
 	}},
 	"broker-victim-is-not-asked": {jobtest.New(2, jobtest.Checkpoints), func(sim *simulation) {
 		trainTo250(sim)
 		giveWay(sim, v1alpha1.PreemptionKill, 2*time.Minute)
 		sim.giveWay.Name = ""
 		sim.podsLinger = true
-		sim.narrate("it is known not to answer, and is ended at once for a job of another namespace")
+		sim.narrate("it has not answered before, so the operator stops it at once for a job of another namespace")
 		sim.logCommand()
 		sim.terminate(exited(143), "bert-worker-0", "bert-worker-1")
 		sim.giveWay = nil
-		sim.narrate("they are gone")
+		sim.narrate("the pods are deleted")
 		sim.logWork()
-		sim.logAnswers()
+		sim.logSaveRequests()
 	}},
 	"broker-victim-fails": {jobtest.New(2, jobtest.Checkpoints), func(sim *simulation) {
 		trainTo250(sim)
 		giveWay(sim, v1alpha1.PreemptionSave, 2*time.Minute)
-		sim.narrate("it is to make room")
+		sim.narrate("a plan names it as a victim")
 		sim.podsLinger = true
 		sim.exit(1, "bert-worker-1")
-		sim.narrate("a peer fails: rank 0 would wait for it for ever, and no restart is spent")
+		sim.narrate("a peer fails, rank 0 cannot save without it, and no restart is spent")
 		sim.terminate(exited(143), "bert-worker-0")
 		sim.giveWay = nil
-		sim.narrate("all are gone")
+		sim.narrate("all pods are deleted")
 	}},
 	"broker-victim-loses-a-rank": {jobtest.New(2, jobtest.Checkpoints), func(sim *simulation) {
 		trainTo250(sim)
 		giveWay(sim, v1alpha1.PreemptionSave, 2*time.Minute)
-		sim.narrate("it is to make room")
+		sim.narrate("a plan names it as a victim")
 		sim.podsLinger = true
 		sim.removePod("bert-worker-1")
-		sim.narrate("a peer is gone: rank 0 would wait for it for ever, and nobody waits for its save")
+		sim.narrate("a peer is deleted, rank 0 cannot save without it, and the operator does not wait for a save")
 		sim.terminate(exited(143), "bert-worker-0")
 		sim.giveWay = nil
-		sim.narrate("all are gone")
+		sim.narrate("all pods are deleted")
 	}},
 	"broker-victim-loses-a-rank-unseen": {jobtest.New(2, jobtest.Checkpoints), func(sim *simulation) {
 		trainTo250(sim)
 		giveWay(sim, v1alpha1.PreemptionSave, 2*time.Minute)
-		sim.narrate("it is to make room")
+		sim.narrate("a plan names it as a victim")
 		sim.podsLinger = true
 		sim.removePod("bert-worker-1")
 		sim.departed = nil
-		sim.narrate("a peer has gone while no operator ran: the gang is too few to save")
+		sim.narrate("a peer was deleted while no operator ran, and the gang is too small to save")
 		sim.terminate(exited(143), "bert-worker-0")
 		sim.giveWay = nil
-		sim.narrate("all are gone")
+		sim.narrate("all pods are deleted")
 	}},
-	"broker-makes-room": {jobtest.New(2, inClass), func(sim *simulation) {
-		broker(sim)
-		sim.tell("it is queued, and its ranks wait under another class")
+	"broker-preempts-others": {jobtest.New(2, withPriorityClass), func(sim *simulation) {
+		enableBroker(sim)
+		sim.narratePlan("it is queued, and its ranks wait under the waiting class")
 		sim.logClass()
 		sim.advance(6 * time.Second)
-		sim.preemption = planOf(v1alpha1.PreemptionAsking, 1)
-		sim.tell("it lacks room: the plan is written down before anybody is asked")
+		sim.preemption = planInPhase(v1alpha1.PreemptionAsking, 1)
+		sim.narratePlan("it does not fit, and the plan is persisted before the operator requests checkpoints")
 		sim.advance(time.Second)
-		sim.tell("the same a second later: nothing is written")
-		sim.preemption = planOf(v1alpha1.PreemptionReleasing, 1)
-		sim.tell("the victims are ended")
-		sim.preemption = planOf(v1alpha1.PreemptionPlacing, 1)
+		sim.narratePlan("the same plan one second later causes no write")
+		sim.preemption = planInPhase(v1alpha1.PreemptionReleasing, 1)
+		sim.narratePlan("the operator stops the victims")
+		sim.preemption = planInPhase(v1alpha1.PreemptionPlacing, 1)
 		sim.explanation = nil
 		sim.verdict = judged(scheduler.Go, "", "")
-		sim.tell("they are gone, and nothing blocks it any more: the plan goes on")
-		sim.preemption = planOf(v1alpha1.PreemptionAsking, 2)
-		sim.tell("somebody has taken the room: another round")
-		sim.preemption = planOf(v1alpha1.PreemptionAsking, 3)
-		sim.tell("and another, of the same victims")
+		sim.narratePlan("the victims are deleted and nothing blocks the gang, but the plan continues")
+		sim.preemption = planInPhase(v1alpha1.PreemptionAsking, 2)
+		sim.narratePlan("another gang has taken the capacity, and a second round begins")
+		sim.preemption = planInPhase(v1alpha1.PreemptionAsking, 3)
+		sim.narratePlan("a third round with the same victims begins")
 		sim.preemption = nil
 		sim.bindAndStart()
-		sim.tell("it is placed: with the phase the plan goes")
+		sim.narratePlan("it is running, and its status has no plan")
 		sim.logClass()
 	}},
-	"broker-hands-over": {jobtest.New(2, inClass), func(sim *simulation) {
-		broker(sim)
+	"broker-hands-over": {jobtest.New(2, withPriorityClass), func(sim *simulation) {
+		enableBroker(sim)
 		sim.advance(6 * time.Second)
-		sim.preemption = handOver()
-		sim.tell("nobody can be asked: the ranks are made again under the job's own class")
+		sim.preemption = handedOverPlan()
+		sim.narratePlan("there are no victims, and the operator recreates the ranks under the class of the job")
 		sim.logClass()
 		sim.preemption = nil
 		sim.advance(time.Minute)
-		sim.tell("it waits as every gang does")
+		sim.narratePlan("it waits without a plan")
 		sim.explanation, sim.verdict = nil, judged(scheduler.Go, "", "")
 		sim.converge()
 		sim.bindAndStart()
-		sim.tell("it runs")
+		sim.narratePlan("it is running")
 		sim.preempt(sim.rankNames()...)
-		sim.tell("it is preempted itself: the attempt after that waits under the other class again")
+		sim.narratePlan("it is preempted, and the next attempt waits under the waiting class again")
 		sim.logClass()
 	}},
-	"broker-is-placed-meanwhile": {jobtest.New(2, inClass), func(sim *simulation) {
-		broker(sim)
+	"broker-is-placed-meanwhile": {jobtest.New(2, withPriorityClass), func(sim *simulation) {
+		enableBroker(sim)
 		sim.verdict = judged(scheduler.Go, "", "")
 		sim.converge()
 		sim.bind("bert-worker-0")
-		sim.preemption = handOver()
-		sim.tell("the planner gives up in the moment in which its scheduler places it: it goes on")
+		sim.preemption = handedOverPlan()
+		sim.narratePlan("the planner hands over while the scheduler binds a rank, and the attempt continues")
 	}},
-	"broker-switched-off": {jobtest.New(2, inClass), func(sim *simulation) {
-		broker(sim)
+	"broker-switched-off": {jobtest.New(2, withPriorityClass), func(sim *simulation) {
+		enableBroker(sim)
 		sim.advance(6 * time.Second)
-		sim.preemption = planOf(v1alpha1.PreemptionAsking, 1)
-		sim.tell("others make room for it")
+		sim.preemption = planInPhase(v1alpha1.PreemptionAsking, 1)
+		sim.narratePlan("the operator requests checkpoints of its victims")
 		sim.preemption, sim.brokers, sim.waitingClass = nil, false, ""
-		sim.tell("the admin has switched that off: it waits under the job's own class")
+		sim.narratePlan("the admin has disabled preemption, and the gang waits under the class of the job")
 		sim.logClass()
 	}},
-	"broker-unusable-class": {jobtest.New(2, inClass), func(sim *simulation) {
+	"broker-unusable-class": {jobtest.New(2, withPriorityClass), func(sim *simulation) {
 		sim.waitingClass, sim.classProblem = "", "priority class high names nowhere as its waiting class, "+
 			"which does not exist"
 		sim.brokers, sim.backend = true, waitingBackend{}
@@ -212,7 +212,7 @@ var brokerStories = map[string]story{
 	}},
 }
 
-// waitingBackend is a dialect whose gangs may wait under another class.
+// waitingBackend is a backend whose gangs can wait under a waiting class.
 type waitingBackend struct{ stubBackend }
 
 func (waitingBackend) MayPreempt(_, _ scheduler.Contender) bool { return true }
@@ -220,13 +220,15 @@ func (waitingBackend) Traits() scheduler.Traits {
 	return scheduler.Traits{WaitingClasses: true}
 }
 
-func inClass(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.SchedulingPolicy.PriorityClass = "high" }
+func withPriorityClass(j *v1alpha1.TrainingJob) {
+	j.Spec.RunPolicy.SchedulingPolicy.PriorityClass = "high"
+}
 
-// broker has the operator make room for the job, which lacks it.
-func broker(sim *simulation) {
+// enableBroker enables preemption for a job that does not fit.
+func enableBroker(sim *simulation) {
 	sim.brokers, sim.waitingClass, sim.backend = true, "high-waits", waitingBackend{}
-	sim.verdict = judged(scheduler.Hold, "Unschedulable", "no room")
-	sim.explanation = lacks(0)
+	sim.verdict = judged(scheduler.Hold, "Unschedulable", "no capacity")
+	sim.explanation = insufficientGPUs(0)
 	sim.converge()
 }
 
@@ -236,35 +238,34 @@ func giveWay(sim *simulation, mode v1alpha1.PreemptionMode, within time.Duration
 	}
 }
 
-func planOf(phase v1alpha1.PreemptionPhase, round int32) *v1alpha1.PreemptionStatus {
-	p := wouldTake(140, "low-a")
+func planInPhase(phase v1alpha1.PreemptionPhase, round int32) *v1alpha1.PreemptionStatus {
+	p := planWithVictim(140, "low-a")
 	at := metav1.NewTime(time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC))
 	p.Phase, p.Round, p.BlockedTime, p.StartedTime, p.PhaseTime, p.Deadline = phase, round, &at, &at, &at, &at
 	return p
 }
 
-func handOver() *v1alpha1.PreemptionStatus {
+func handedOverPlan() *v1alpha1.PreemptionStatus {
 	return &v1alpha1.PreemptionStatus{
 		Outcome: v1alpha1.PreemptionNoCover, Phase: v1alpha1.PreemptionHandedOver,
 	}
 }
 
-// logClass logs under which class the ranks of the attempt are, what the status says of the plan, and the
-// condition.
+// logClass logs the waiting class of the attempt, the phase of the plan and the condition MakingRoom.
 func (sim *simulation) logClass() {
 	s := sim.job.Status.Scheduling
-	class, phase, making := s.WaitingClass, v1alpha1.PreemptionPhase(""), "absent"
+	class, phase, condition := s.WaitingClass, v1alpha1.PreemptionPhase(""), "absent"
 	if s.Preemption != nil {
 		phase = s.Preemption.Phase
 	}
 	if c := meta.FindStatusCondition(sim.job.Status.Conditions, v1alpha1.ConditionMakingRoom); c != nil {
-		making = string(c.Status) + " " + c.Reason + ": " + c.Message
+		condition = string(c.Status) + " " + c.Reason + ": " + c.Message
 	}
-	of := sim.snapshot().Gang.Gang.WaitingClass
-	sim.logf("= waiting class %q (gang %q), preemption phase %q, MakingRoom %s", class, of, phase, making)
+	ofGang := sim.snapshot().Gang.Gang.WaitingClass
+	sim.logf("= waiting class %q (gang %q), preemption phase %q, MakingRoom %s", class, ofGang, phase, condition)
 }
 
-// logAhead logs what the trainer is asked to do while it trains on.
+// logAhead logs the checkpoint request that a trainer gets while it continues training.
 func (sim *simulation) logAhead() {
 	sim.logCommand()
 	if cs := sim.job.Status.Checkpoint; cs != nil && cs.Ahead != nil {
@@ -275,9 +276,9 @@ func (sim *simulation) logAhead() {
 
 func aheadID(sim *simulation) string { return sim.job.Status.Checkpoint.Ahead.CommandID }
 
-// logAnswers logs how often the trainer was asked to make room.
-func (sim *simulation) logAnswers() {
+// logSaveRequests logs how many checkpoints were requested of this victim, and the work it lost to others.
+func (sim *simulation) logSaveRequests() {
 	w := sim.job.Status.Work
-	sim.logf("= asked %d, saved %d, in vain %d; %d GPU-seconds lost for others", w.Asked, w.Saved, w.AskedInVain,
-		w.PreemptedLostGPUSeconds)
+	sim.logf("= requested %d, saved %d, failed %d; %d GPU-seconds lost for others", w.Asked, w.Saved,
+		w.AskedInVain, w.PreemptedLostGPUSeconds)
 }

@@ -15,9 +15,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// TestCrashAtEveryEffect crashes the operator before each of its effects in turn, over a whole cycle: a gang
-// trains, saves, is ended, and runs again. What the operator knew from reports and deletion events is lost
-// with it. The outcome is always the same.
+// TestCrashAtEveryEffect crashes the operator before each of its effects in turn, over one cycle: a gang
+// trains, saves, is stopped, and runs again. Reports and deletion events in memory are lost. The outcome
+// stays the same.
 func TestCrashAtEveryEffect(t *testing.T) {
 	cycles := map[string]func(*simulation){
 		"preempted": func(sim *simulation) {
@@ -25,11 +25,11 @@ func TestCrashAtEveryEffect(t *testing.T) {
 			sim.converge()
 			sim.terminate(exited(143), sim.rankNames()...)
 		},
-		"its nodes die": (*simulation).loseAllPods,
-		"asked to save": func(sim *simulation) {
+		"nodes lost": (*simulation).loseAllPods,
+		"save requested": func(sim *simulation) {
 			sim.verdict = judged(scheduler.Yield, "Preempted", "")
 			sim.converge()
-			if decision.Answer(sim.job).ID == "" { // its report was lost with the operator: it gets SIGTERM
+			if decision.Answer(sim.job).ID == "" { // the report was lost with the operator, so the ranks get SIGTERM
 				sim.converge()
 			}
 			sim.terminate(exited(0), sim.rankNames()...)
@@ -44,7 +44,7 @@ func TestCrashAtEveryEffect(t *testing.T) {
 					continue
 				}
 				if at < 20 {
-					t.Errorf("only %d effects: that is not a whole cycle", effects)
+					t.Errorf("only %d effects: that is no complete cycle", effects)
 				}
 				t.Logf("crashed before each of %d effects", at-1)
 				return
@@ -58,7 +58,7 @@ func runCycle(t *testing.T, endGang func(*simulation), crashAt int) int {
 	sim := newSimulation(t, jobtest.New(3, jobtest.Checkpoints))
 	sim.podsLinger = true
 	effects := 0
-	sim.crashesNow = func() bool {
+	sim.shouldCrash = func() bool {
 		if effects++; effects != crashAt {
 			return false
 		}
@@ -92,7 +92,7 @@ func runCycle(t *testing.T, endGang func(*simulation), crashAt int) int {
 	return effects
 }
 
-// runUntilAttempt lets everybody do their part until the attempt runs.
+// runUntilAttempt plays scheduler, kubelets and search until the attempt is running.
 func (sim *simulation) runUntilAttempt(attempt int32) {
 	sim.t.Helper()
 	for range 50 {
@@ -107,7 +107,7 @@ func (sim *simulation) runUntilAttempt(attempt int32) {
 			return
 		}
 		for _, name := range sim.rankNames() {
-			if pod := sim.findPod(name); pod.Spec.NodeName == "" && sim.gangIsWhole() {
+			if pod := sim.findPod(name); pod.Spec.NodeName == "" && sim.gangIsComplete() {
 				sim.bind(name)
 			} else if pod.Status.Phase == corev1.PodPending && pod.Spec.NodeName != "" {
 				sim.start(name)

@@ -11,7 +11,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// TestWritesUntilRunning: a gang that runs at once costs two status writes, Queued and Running.
+// TestWritesUntilRunning checks that a gang that starts at once causes two status writes, Queued and Running.
 func TestWritesUntilRunning(t *testing.T) {
 	sim := newSimulation(t, jobtest.New(8))
 	sim.converge()
@@ -26,18 +26,18 @@ func TestWritesUntilRunning(t *testing.T) {
 	}
 }
 
-// TestStricterRulesFailNobody: a job runs on when an upgraded operator finds fault with a spec that its
-// predecessor accepted.
-func TestStricterRulesFailNobody(t *testing.T) {
+// TestStricterValidationKeepsJobRunning checks that a job keeps running when an upgraded operator rejects its
+// spec.
+func TestStricterValidationKeepsJobRunning(t *testing.T) {
 	sim := newSimulation(t, jobtest.New(2))
 	runGang(sim)
-	sim.job.Spec.RunPolicy.SchedulingPolicy.MinAvailable = new(int32(9)) // as if this had been legal
+	sim.job.Spec.RunPolicy.SchedulingPolicy.MinAvailable = new(int32(9)) // accepted by an older operator
 	sim.job.Status.Revision = spec.Revision(sim.job)
 	sim.converge()
 	if got := sim.job.Status.Phase; got != v1alpha1.PhaseRunning {
 		t.Errorf("the job is %s, want Running", got)
 	}
-	sim.job.Generation++ // now the user edits it
+	sim.job.Generation++ // the user edits the job
 	sim.converge()
 	sim.advance(time.Minute)
 	sim.converge()
@@ -47,9 +47,9 @@ func TestStricterRulesFailNobody(t *testing.T) {
 	}
 }
 
-// TestLargeJobIsASmallObject: 5,000 ranks, half of which have ended, stay far below the size that etcd and
-// watches can bear.
-func TestLargeJobIsASmallObject(t *testing.T) {
+// TestLargeJobObjectSize checks the size of a job of 5,000 ranks, half of which have ended, against 100 kB.
+// etcd accepts 1.5 MB.
+func TestLargeJobObjectSize(t *testing.T) {
 	sim := newSimulation(t, jobtest.New(5000))
 	runGang(sim)
 	for i, name := range sim.rankNames() {
@@ -71,8 +71,8 @@ func TestLargeJobIsASmallObject(t *testing.T) {
 	}
 }
 
-// TestAllocationsOfDecide bounds what a decision allocates: every event of every job makes one. What a rank
-// adds must not grow with the ranks.
+// TestAllocationsOfDecide limits the allocations of a decision, which every event of a job causes. The
+// allocations per rank must not grow with the number of ranks.
 func TestAllocationsOfDecide(t *testing.T) {
 	for name, tc := range map[string]struct {
 		running       bool
@@ -98,7 +98,7 @@ func TestAllocationsOfDecide(t *testing.T) {
 	}
 }
 
-// decisionOn is a snapshot of a job that is about to be created, or that runs.
+// decisionOn returns the snapshot of a job whose ranks are about to be created, or are running.
 func decisionOn(t testing.TB, ranks int32, running bool) observation.Snapshot {
 	sim := newSimulation(t, jobtest.New(ranks))
 	sim.reconcile()
@@ -111,8 +111,7 @@ func decisionOn(t testing.TB, ranks int32, running bool) observation.Snapshot {
 	return sim.snapshot()
 }
 
-// BenchmarkDecide is one decision for a job of 5,000 ranks: the one that creates them all, and one while they
-// run.
+// BenchmarkDecide measures a decision for 5,000 ranks: one that creates them, and one while they run.
 func BenchmarkDecide(b *testing.B) {
 	for name, running := range map[string]bool{"create": false, "running": true} {
 		b.Run(name, func(b *testing.B) {

@@ -14,7 +14,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler/schedulertest/stubs"
 )
 
-// dispatcher is a backend whose scheduler runs gangs in other clusters.
+// dispatcher is a backend whose scheduler dispatches gangs to other clusters.
 type dispatcher struct {
 	stubBackend
 	stubs.NoQuotas
@@ -24,13 +24,13 @@ func (dispatcher) Traits() scheduler.Traits {
 	return scheduler.Traits{ManagedBy: v1alpha1.ManagedByMultiKueue}
 }
 
-func TestManagedElsewhere(t *testing.T) {
+func TestDecideForManagedJob(t *testing.T) {
 	now := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	running := func(s *Snapshot) {
 		s.Job.Status.Phase = v1alpha1.PhaseRunning
 		s.Job.Status.ReplicaStatuses = map[v1alpha1.Role]v1alpha1.ReplicaStatus{"Worker": {Active: 2}}
 	}
-	blocker := v1alpha1.Blocker{Reason: "NameTaken", Message: "it is another's", NextStep: "rename"}
+	blocker := v1alpha1.Blocker{Reason: "NameTaken", Message: "another controller owns it", NextStep: "rename"}
 	cases := map[string]struct {
 		reason string
 		edit   func(*Snapshot)
@@ -38,34 +38,34 @@ func TestManagedElsewhere(t *testing.T) {
 		wake   time.Duration
 		events []string
 	}{
-		"new": {reason: "it is dispatched", group: decision.Apply, edit: func(*Snapshot) {}},
-		"runs there": {
-			reason: "nothing is to be done here", group: decision.Apply, edit: func(s *Snapshot) {
+		"new": {reason: "the scheduler dispatches the group", group: decision.Apply, edit: func(*Snapshot) {}},
+		"running": {
+			reason: "the other cluster runs the job", group: decision.Apply, edit: func(s *Snapshot) {
 				running(s)
 				s.Verdict.Admission = scheduler.Go
 			},
 		},
-		"sent back while it runs there": {
-			reason: "a cluster that is lost sends no event", group: decision.Apply, wake: time.Minute,
+		"requeued while running": {
+			reason: "a lost cluster sends no event", group: decision.Apply, wake: time.Minute,
 			edit: func(s *Snapshot) { running(s); s.Verdict.Admission = scheduler.Hold },
 		},
 		"suspended": {
-			reason: "it holds no quota", group: decision.Remove,
+			reason: "a suspended job holds no quota", group: decision.Remove,
 			edit: func(s *Snapshot) { s.Job.Spec.RunPolicy.Suspend = new(true) },
 		},
 		"rejected": {
-			reason: "the status is not ours to tell it", group: decision.Apply, wake: 7 * time.Second,
-			events: []string{"NameTaken: it is another's; rename"}, edit: func(s *Snapshot) {
+			reason: "another controller writes the status", group: decision.Apply, wake: 7 * time.Second,
+			events: []string{"NameTaken: another controller owns it; rename"}, edit: func(s *Snapshot) {
 				s.CreateBackoff = &observation.CreateBackoff{Blocker: blocker, RetryTime: now.Add(7 * time.Second)}
 			},
 		},
 		"without its scheduler": {
-			reason: "nothing is touched", group: decision.Keep,
-			events: []string{"NameTaken: it is another's; rename"},
+			reason: "the operator changes nothing", group: decision.Keep,
+			events: []string{"NameTaken: another controller owns it; rename"},
 			edit:   func(s *Snapshot) { s.Backend, s.SchedulerProblem = nil, &blocker },
 		},
-		"another controller's": {
-			reason: "not even if it is invalid", group: decision.Keep, edit: func(s *Snapshot) {
+		"managed by another controller": {
+			reason: "the operator ignores even an invalid spec", group: decision.Keep, edit: func(s *Snapshot) {
 				s.Job.Spec.ManagedBy, s.Job.Spec.Image = "example.com/another", ""
 				s.Gang = observation.DescribeGang(s.Job, s.Backend, nil, nil, nil)
 			},

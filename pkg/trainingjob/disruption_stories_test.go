@@ -16,51 +16,51 @@ var disruptionStories = map[string]story{
 		runGang(sim)
 		sim.podsLinger = true
 		sim.preempt("bert-worker-1", "bert-worker-3")
-		sim.narrate("two of four ranks are preempted: the others must not keep their GPUs")
+		sim.narrate("two of four ranks are preempted, and the operator releases the other GPUs")
 		sim.exit(1, "bert-worker-0")
 		sim.narrate("a peer notices and exits 1")
 		for _, n := range sim.rankNames() {
 			sim.removePod(n)
 		}
 		sim.verdict = judged(scheduler.Hold, "Unschedulable", "")
-		sim.narrate("the grace of the others is over")
+		sim.narrate("the grace period of the others ends")
 		sim.verdict = judged(scheduler.Go, "", "")
-		sim.narrate("the scheduler lets the gang in again")
+		sim.narrate("the scheduler admits the gang again")
 		sim.bindAndStart()
-		sim.narrate("all ranks run again")
+		sim.narrate("all ranks are running again")
 	}},
-	"preempted-whole-by-its-scheduler": {jobtest.New(3), func(sim *simulation) {
+	"preempted-as-a-unit-by-its-scheduler": {jobtest.New(3), func(sim *simulation) {
 		sim.backend = attemptBackend{}
 		runGang(sim)
 		sim.podsLinger = true
 		sim.preempt("bert-worker-1")
-		sim.narrate("the scheduler ends the first rank of three: the others are left to it")
+		sim.narrate("the scheduler preempts the first of three ranks, and the operator leaves the others to it")
 		sim.advance(time.Second)
 		sim.preempt("bert-worker-2")
-		sim.narrate("it ends the second")
+		sim.narrate("it preempts the second")
 		sim.preempt("bert-worker-0")
-		sim.narrate("it ends the last")
+		sim.narrate("it preempts the last")
 		for _, n := range sim.rankNames() {
 			sim.removePod(n)
 		}
-		sim.narrate("their grace is over")
+		sim.narrate("their grace period ends")
 	}},
 	"preempted-by-a-scheduler-that-stops-in-between": {jobtest.New(3), func(sim *simulation) {
 		sim.backend = attemptBackend{}
 		runGang(sim)
 		sim.preempt("bert-worker-1")
-		sim.narrate("the scheduler ends the first rank of three, and dies")
+		sim.narrate("the scheduler preempts the first of three ranks, and crashes")
 		sim.advance(10 * time.Second)
-		sim.narrate("ten seconds later they are still left to it")
+		sim.narrate("ten seconds later the operator still leaves the others to it")
 		sim.advance(600 * time.Millisecond)
-		sim.narrate("now, with a fifth of a second more for each rank, the operator ends them")
+		sim.narrate("after 200 ms more per rank the operator stops them")
 	}},
 	"preempted-while-starting": {jobtest.New(3), func(sim *simulation) {
-		sim.narrate("applied")
+		sim.narrate("the user applies a job")
 		sim.bind()
-		sim.narrate("placed")
+		sim.narrate("the scheduler has bound all ranks")
 		sim.preempt("bert-worker-0")
-		sim.narrate("preempted before it ever ran")
+		sim.narrate("a rank is preempted before it runs")
 	}},
 	"preempted-while-the-operator-is-dead": {jobtest.New(4), func(sim *simulation) {
 		runGang(sim)
@@ -68,52 +68,52 @@ var disruptionStories = map[string]story{
 		sim.preempt("bert-worker-1", "bert-worker-2")
 		sim.departed = nil
 		sim.exit(1, "bert-worker-0")
-		sim.narrate("(the operator is back) two ranks are gone without a trace, " +
-			"one has failed, one hangs in its collective")
+		sim.narrate("(the operator is back) two ranks were deleted unseen, " +
+			"one has failed, one hangs in a collective")
 		sim.bind()
 		sim.logf("(the operator dies again)")
 		sim.preempt("bert-worker-1", "bert-worker-2")
 		sim.departed = nil
-		sim.narrate("(the operator is back) the same once more before the gang ran: now a backoff comes first")
+		sim.narrate("(the operator is back) the same happens before the gang runs, and a backoff follows")
 		sim.advance(10 * time.Second)
-		sim.narrate("the backoff is over")
+		sim.narrate("the backoff ends")
 		sim.bindAndStart()
-		sim.narrate("all ranks run again")
+		sim.narrate("all ranks are running again")
 	}},
 	"started-and-preempted-while-the-operator-is-dead": {jobtest.New(3), func(sim *simulation) {
-		sim.narrate("applied")
+		sim.narrate("the user applies a job")
 		sim.logf("(the operator dies)")
 		sim.bindAndStart()
 		sim.preempt("bert-worker-0")
 		sim.departed = nil
 		sim.exit(137, "bert-worker-1", "bert-worker-2")
-		sim.narrate("(the operator is back) one is gone without a trace, its peers have failed, " +
-			"and it has seen none run")
+		sim.narrate("(the operator is back) one rank was deleted unseen, its peers have failed, " +
+			"and the operator has seen none run")
 	}},
-	"replaced-by-a-process-that-knew-less": {jobtest.New(3), func(sim *simulation) {
+	"replaced-by-an-outdated-process": {jobtest.New(3), func(sim *simulation) {
 		runGang(sim)
 		sim.preempt("bert-worker-1")
 		sim.departed = nil
 		sim.createRank(spec.RankRef{Role: v1alpha1.RoleWorker, Index: 1})
-		sim.narrate("one rank is gone, and a pod that no scheduler places stands in for it")
+		sim.narrate("one rank was deleted, and an outdated process created an unbound pod in its place")
 		sim.bindAndStart()
-		sim.narrate("all ranks run")
+		sim.narrate("all ranks are running")
 	}},
 	"replaced-while-pending-then-deleted": {jobtest.New(3), func(sim *simulation) {
-		sim.narrate("applied")
+		sim.narrate("the user applies a job")
 		sim.deletePod(sim.findPod("bert-worker-1"))
-		sim.narrate("somebody deletes a rank that has no node: it is made anew")
+		sim.narrate("the user deletes a rank without a node, and the operator recreates it")
 		sim.bindAndStart()
-		sim.narrate("all ranks run")
+		sim.narrate("all ranks are running")
 		sim.preempt("bert-worker-1")
-		sim.narrate("the second one is preempted")
+		sim.narrate("the new rank is preempted")
 	}},
 	"all-ranks-vanish-while-the-operator-is-dead": {jobtest.New(3), func(sim *simulation) {
 		runGang(sim)
 		sim.logf("(the operator dies)")
 		sim.preempt("bert-worker-0", "bert-worker-1", "bert-worker-2")
 		sim.departed = nil
-		sim.narrate("(the operator is back) no rank is left, and nothing says why")
+		sim.narrate("(the operator is back) no rank is left, without a known cause")
 	}},
 	"one-of-many-vanishes-above-the-minimum": {jobtest.New(4, func(j *v1alpha1.TrainingJob) {
 		j.Spec.RunPolicy.SchedulingPolicy.MinAvailable = new(int32(2))
@@ -130,58 +130,58 @@ var disruptionStories = map[string]story{
 		sim.podsLinger = true
 		for range 2 {
 			sim.verdict = judged(scheduler.Yield, "QueueStopped", "the queue is stopped")
-			sim.narrate("the scheduler asks for the places back")
+			sim.narrate("the scheduler evicts the gang")
 			for _, name := range sim.rankNames() {
 				sim.removePod(name)
 			}
 			sim.verdict = judged(scheduler.Hold, "QueueStopped", "the queue is stopped")
-			sim.narrate("the last pod is gone: the gang is queued again, without a backoff")
+			sim.narrate("the last pod is deleted, and the gang is queued without a backoff")
 			sim.advance(5 * time.Second)
-			sim.narrate("and says why it waits")
+			sim.narrate("the status has the reason")
 			sim.verdict = judged(scheduler.Go, "", "")
 			sim.narrate("the queue is open again")
 		}
 		sim.bindAndStart()
-		sim.narrate("all ranks run")
+		sim.narrate("all ranks are running")
 	}},
 	"a-dying-node-outranks-exit-codes": {jobtest.New(3), func(sim *simulation) {
 		runGang(sim)
 		sim.podsLinger = true
-		sim.logf("node-2 dies; nobody knows yet")
+		sim.logf("node-2 fails, and the API server does not have that yet")
 		sim.exit(1, "bert-worker-0", "bert-worker-1")
-		sim.narrate("its peers exit 1 first")
+		sim.narrate("the peers exit 1 first")
 		sim.advance(40 * time.Second)
 		sim.nodes["node-2"] = observation.NodeState{}
-		sim.narrate("the node is NotReady, the third pod's deletion hangs")
+		sim.narrate("the node is NotReady, and the deletion of the third pod hangs")
 		sim.removePod("bert-worker-2")
-		sim.narrate("somebody deletes the node, and pod GC the pod")
+		sim.narrate("the admin deletes the node, and pod GC deletes the pod")
 	}},
 	"a-dead-node-holds-the-gang": {jobtest.New(3), func(sim *simulation) {
 		runGang(sim)
 		loseNode2(sim)
 		sim.advance(24 * time.Hour)
-		sim.narrate("by default nothing but the node, or somebody who knows it to be off, ends the wait")
+		sim.narrate("by default only the node or an admin ends the wait")
 	}},
-	"a-dead-node-is-given-up": {jobtest.New(3), func(sim *simulation) {
+	"a-dead-node-with-forced-deletion": {jobtest.New(3), func(sim *simulation) {
 		sim.lifecycle.ForceDelete = 5 * time.Minute
 		runGang(sim)
 		loseNode2(sim)
 		sim.advance(5*time.Minute + 29*time.Second)
-		sim.narrate("not yet: its grace period was 30 s")
+		sim.narrate("the pod had a grace period of 30 s, and the time limit is not reached")
 		sim.advance(time.Second)
-		sim.narrate("the admin has allowed to give the pod up")
+		sim.narrate("the operator deletes the pod by force, as the admin allows")
 		sim.bindAndStart()
-		sim.narrate("all ranks run")
+		sim.narrate("all ranks are running")
 	}},
 	"a-rank-that-had-succeeded-runs-again": {jobtest.New(3), func(sim *simulation) {
 		runGang(sim)
 		sim.exit(0, "bert-worker-0")
 		sim.advance(6 * time.Second)
-		sim.narrate("one rank is through")
+		sim.narrate("one rank has succeeded")
 		sim.preempt("bert-worker-2")
-		sim.narrate("another is preempted: the next attempt is of all three")
+		sim.narrate("another is preempted, and the next attempt has all three ranks")
 		sim.bindAndStart()
-		sim.narrate("all ranks run")
+		sim.narrate("all ranks are running")
 	}},
 	"rank-scope-replaces-singly": {jobtest.New(4, func(j *v1alpha1.TrainingJob) {
 		j.Spec.RunPolicy.RestartScope = v1alpha1.ScopeRank
@@ -189,20 +189,20 @@ var disruptionStories = map[string]story{
 	}), func(sim *simulation) {
 		runGang(sim)
 		sim.preempt("bert-worker-3")
-		sim.narrate("scope Rank, minAvailable 3: one of four ranks is preempted, the others go on")
+		sim.narrate("scope Rank, minAvailable 3: one of four ranks is preempted, the others continue")
 		sim.preempt("bert-worker-0")
-		sim.narrate("a second one: below minAvailable, everything goes back")
+		sim.narrate("a second one is preempted; below minAvailable the gang restarts")
 	}},
 }
 
-// loseNode2 lets a node die with the gang's last rank on it, while another rank is preempted.
+// loseNode2 fails the node of the last rank, and preempts another rank.
 func loseNode2(sim *simulation) {
 	sim.podsLinger = true
 	sim.nodes["node-2"] = observation.NodeState{}
-	sim.logf("node-2 dies")
+	sim.logf("node-2 fails")
 	sim.preempt("bert-worker-0")
 	sim.narrate("a rank is preempted")
 	sim.removePod("bert-worker-0")
 	sim.removePod("bert-worker-1")
-	sim.narrate("the pods on the other nodes are gone; the one on node-2 is past its grace period")
+	sim.narrate("the other pods are deleted, and the pod on node-2 is past its grace period")
 }

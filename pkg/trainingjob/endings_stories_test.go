@@ -9,8 +9,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
 )
 
-// Ranks that exit 0: because they are through, or because they were told to end. The jobs have no checkpoints
-// where nothing else is said.
+// Ranks that exit 0: because they completed, or because they were stopped. Jobs have no checkpoints unless
+// the name of the story says so.
 var endingStories = map[string]story{
 	"preempted-ranks-exit-0": {jobtest.New(4), func(sim *simulation) {
 		runGang(sim)
@@ -18,11 +18,11 @@ var endingStories = map[string]story{
 		sim.preempt(sim.rankNames()...)
 		sim.advance(time.Second)
 		sim.exit(0)
-		sim.narrate("the whole gang is preempted, handles SIGTERM and exits 0: that is no success")
+		sim.narrate("all ranks are preempted, and exit 0 on SIGTERM, which is no success")
 		sim.removeTerminating()
-		sim.narrate("their kubelets have removed the pods")
+		sim.narrate("the kubelets have removed the pods")
 		sim.bindAndStart()
-		sim.narrate("all ranks run again")
+		sim.narrate("all ranks are running again")
 	}},
 	"evicted-leader-exits-0": {jobtest.New(0, jobtest.Roles), func(sim *simulation) {
 		runGang(sim)
@@ -30,7 +30,7 @@ var endingStories = map[string]story{
 		sim.evict("bert-master-0")
 		sim.advance(time.Second)
 		sim.exit(0, "bert-master-0")
-		sim.narrate("the Master's node is drained, and it exits 0 at SIGTERM: the job is not through")
+		sim.narrate("the node of the Master is drained; it exits 0 on SIGTERM, and the job has not completed")
 	}},
 	"evicted-worker-exits-0": {jobtest.New(4), func(sim *simulation) {
 		runGang(sim)
@@ -38,7 +38,7 @@ var endingStories = map[string]story{
 		sim.evict("bert-worker-2")
 		sim.advance(time.Second)
 		sim.exit(0, "bert-worker-2")
-		sim.narrate("one Worker exits 0 at SIGTERM: its peers would wait for it for ever")
+		sim.narrate("one Worker exits 0 on SIGTERM, and its peers cannot continue")
 	}},
 	"worker-deleted-by-hand-exits-0": {jobtest.New(3), func(sim *simulation) {
 		runGang(sim)
@@ -47,7 +47,7 @@ var endingStories = map[string]story{
 		sim.deletePod(sim.findPod("bert-worker-1"))
 		sim.advance(time.Second)
 		sim.exit(0, "bert-worker-1")
-		sim.narrate("it exits 0 at SIGTERM, and nothing marks it")
+		sim.narrate("it exits 0 on SIGTERM, and its pod has no DisruptionTarget")
 	}},
 	"ranks-exit-0-while-the-operator-is-dead": {jobtest.New(2), func(sim *simulation) {
 		runGang(sim)
@@ -57,7 +57,7 @@ var endingStories = map[string]story{
 		sim.exit(0)
 		sim.departed = nil
 		sim.advance(time.Minute)
-		sim.narrate("(the operator is back) both ranks are marked, deleted and Succeeded")
+		sim.narrate("(the operator is back) both ranks have DisruptionTarget, a deletion time and phase Succeeded")
 	}},
 	"removed-ranks-had-exited-0": {jobtest.New(2), func(sim *simulation) {
 		runGang(sim)
@@ -71,18 +71,18 @@ var endingStories = map[string]story{
 		sim.exit(0)
 		sim.advance(10 * time.Second)
 		sim.removeTerminating()
-		sim.narrate("the operator is slow: it sees them when their kubelets, of an older version, " +
-			"have removed them, and the time of the first deletion is gone")
+		sim.narrate("the operator is slow: it sees the pods after their old kubelets removed them, " +
+			"without the time of the first deletion")
 	}},
 	"marked-by-the-kubelet-after-exit-0": {jobtest.New(2), func(sim *simulation) {
 		runGang(sim)
 		sim.exit(0, "bert-worker-1")
 		sim.advance(10 * time.Second)
-		sim.logf("the kubelet evicts bert-worker-1 under pressure: its mark comes with the end")
+		sim.logf("the kubelet evicts bert-worker-1 under pressure, and sets DisruptionTarget with the end")
 		sim.mark(corev1.PodReasonTerminationByKubelet, "The node was low on resource: memory. ", "bert-worker-1")
-		sim.narrate("the time of a kubelet's mark says nothing of the order: that is no success")
+		sim.narrate("a condition of the kubelet does not prove the order, so that is no success")
 	}},
-	"through-before-its-pod-was-deleted": {jobtest.New(2), func(sim *simulation) {
+	"succeeded-before-its-pod-was-deleted": {jobtest.New(2), func(sim *simulation) {
 		runGang(sim)
 		sim.exit(0)
 		sim.advance(time.Second)
@@ -93,22 +93,22 @@ var endingStories = map[string]story{
 			p.Generation++
 		})
 		sim.removePod("bert-worker-0")
-		sim.narrate("both ranks were through: the kubelet reported it before it knew of the deletion")
+		sim.narrate("both ranks had succeeded: the kubelet reported that before it observed the deletion")
 	}},
 	"marked-long-after-exit-0": {jobtest.New(2), func(sim *simulation) {
 		runGang(sim)
 		sim.exit(0)
 		sim.advance(10 * time.Second)
 		sim.mark("EvictionByEvictionAPI", "Eviction API: evicting", "bert-worker-0", "bert-worker-1")
-		sim.narrate("the node is drained long after both ranks were through")
+		sim.narrate("the node is drained long after both ranks succeeded")
 	}},
-	"checkpoint-peer-says-completed": {jobtest.New(2, jobtest.Checkpoints), func(sim *simulation) {
+	"checkpoint-peer-reports-completion": {jobtest.New(2, jobtest.Checkpoints), func(sim *simulation) {
 		trainTo250(sim)
 		sim.podsLinger = true
 		sim.preempt("bert-worker-0", "bert-worker-1")
 		sim.terminate(completed(), "bert-worker-1")
 		sim.terminate(exited(0), "bert-worker-0")
-		sim.narrate("a peer says that every step is trained, and rank 0 does not: rank 0 is believed")
+		sim.narrate("a peer reports the last step and rank 0 does not; only the report of rank 0 counts")
 	}},
 	"rank-scope-evicted-rank-exits-0": {jobtest.New(3, func(j *v1alpha1.TrainingJob) {
 		j.Spec.RunPolicy.RestartScope = v1alpha1.ScopeRank
@@ -118,37 +118,37 @@ var endingStories = map[string]story{
 		sim.podsLinger = true
 		sim.evict("bert-worker-2")
 		sim.exit(0, "bert-worker-2")
-		sim.narrate("scope Rank, minAvailable 2: one of three exits 0 at SIGTERM")
+		sim.narrate("scope Rank, minAvailable 2: one of three exits 0 on SIGTERM")
 		sim.removeTerminating()
-		sim.narrate("its kubelet has removed it, and it is replaced")
+		sim.narrate("its kubelet has removed the pod, and the operator replaces it")
 	}},
-	"leader-was-through-when-a-worker-crashed": {jobtest.New(0, jobtest.Roles), func(sim *simulation) {
+	"leader-succeeds-as-a-worker-crashes": {jobtest.New(0, jobtest.Roles), func(sim *simulation) {
 		runGang(sim)
 		sim.podsLinger = true
 		sim.exit(139, "bert-worker-0")
-		sim.narrate("a Worker crashes, and that is all that is seen: the Master may be through, " +
-			"so nobody is ended yet")
+		sim.narrate("a Worker crashes; the Master may have succeeded, " +
+			"so the operator stops no rank yet")
 		sim.exit(0, "bert-master-0")
-		sim.narrate("the Master is: the crash was one of its teardown")
+		sim.narrate("the Master has succeeded, and the crash was part of the teardown")
 		sim.advance(5 * time.Second)
-		sim.narrate("the other Worker is ended")
+		sim.narrate("the operator stops the other Worker")
 		sim.removeTerminating()
-		sim.narrate("and gone")
+		sim.narrate("its pod is deleted")
 	}},
-	"leader-exits-0-when-it-is-ended": {jobtest.New(0, jobtest.Roles), func(sim *simulation) {
+	"leader-exits-0-when-it-is-stopped": {jobtest.New(0, jobtest.Roles), func(sim *simulation) {
 		runGang(sim)
 		sim.podsLinger = true
 		sim.exit(139, "bert-worker-0")
 		sim.narrate("a Worker crashes")
 		sim.advance(5 * time.Second)
-		sim.narrate("the Master goes on, so it is ended")
+		sim.narrate("the Master continues, and the operator stops it")
 		sim.advance(time.Second)
 		sim.exit(0, "bert-master-0", "bert-worker-1")
-		sim.narrate("it exits 0 at SIGTERM: that is no success")
+		sim.narrate("it exits 0 on SIGTERM, which is no success")
 	}},
 }
 
-// mark pods as DisruptionTarget, now.
+// mark sets the condition DisruptionTarget of pods, now.
 func (sim *simulation) mark(reason, message string, names ...string) {
 	for _, name := range names {
 		sim.updatePod(name, func(p *corev1.Pod) {
@@ -169,14 +169,14 @@ func (sim *simulation) evict(names ...string) {
 	}
 }
 
-// evictForItself ends a rank as the kubelet does with a pod that breaks its own limits: it fails, and is
-// neither marked nor deleted (pkg/kubelet/eviction, localStorageEviction).
-func (sim *simulation) evictForItself(name, message string) {
+// evictOverLimit fails a rank as the kubelet fails a pod that exceeds its own limits, without
+// DisruptionTarget and without a deletion (pkg/kubelet/eviction, localStorageEviction).
+func (sim *simulation) evictOverLimit(name, message string) {
 	sim.exit(137, name)
 	sim.failPod(name, "Evicted", message)
 }
 
-// failPod gives a pod the reason and the message of a kubelet that ended or rejected it.
+// failPod sets phase Failed, with the reason and the message of a kubelet.
 func (sim *simulation) failPod(name, reason, message string) {
 	sim.updatePod(name, func(p *corev1.Pod) {
 		p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, reason, message

@@ -15,12 +15,13 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// hostile text clears the screen, sets the terminal's title, turns the reading direction and is no UTF-8.
+// hostile clears the screen, sets the title of the terminal, reverses the direction and is not UTF-8.
 const hostile = "a\x1b[2J\x1b]0;title\x07b\u202ec\u009b31md\x00\u200ee\xff\x1bPf\r\ng\ah"
 
-// TestForeignTextIsPlain: whatever a trainer, a kubelet, a registry or a scheduler writes, the status, the
-// events and the notes hold no character that a terminal obeys. Only a failure's log keeps its lines.
-func TestForeignTextIsPlain(t *testing.T) {
+// TestForeignTextIsSanitized checks that text of trainers, kubelets, registries and schedulers puts no
+// control character into the status, the events or the gang status. Only the log of a failure keeps its line
+// breaks.
+func TestForeignTextIsSanitized(t *testing.T) {
 	fail := func(p *corev1.Pod) {
 		p.Status.Phase = corev1.PodFailed
 		setContainerState(p, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
@@ -60,7 +61,7 @@ func TestForeignTextIsPlain(t *testing.T) {
 				})
 			})
 		},
-		"a scheduler that takes places back": func(sim *simulation) {
+		"a scheduler that evicts": func(sim *simulation) {
 			sim.verdict = scheduler.Verdict{Admission: scheduler.Yield, Reason: "Preempted", Message: hostile}
 		},
 	} {
@@ -88,7 +89,7 @@ func TestForeignTextIsPlain(t *testing.T) {
 		expectPlain(sim)
 	})
 	for _, reason := range []string{"ErrImagePull", "CreateContainerConfigError", hostile} {
-		t.Run("a container that waits: "+reason, func(t *testing.T) {
+		t.Run("a waiting container: "+reason, func(t *testing.T) {
 			sim := newSimulation(t, jobtest.New(2))
 			sim.converge()
 			sim.bind()
@@ -102,7 +103,7 @@ func TestForeignTextIsPlain(t *testing.T) {
 	}
 }
 
-// expectPlain follows the job for a while and looks at all that is planned.
+// expectPlain checks the next 20 plans of the job.
 func expectPlain(sim *simulation) {
 	sim.t.Helper()
 	for range 20 {
@@ -140,17 +141,18 @@ func expectPlainIn(t testing.TB, path string, v reflect.Value) {
 	case reflect.String:
 		s := v.String()
 		lines := strings.HasSuffix(path, ".LastFailure.Message")
-		obeyed := func(r rune) bool {
+		isControl := func(r rune) bool {
 			return (unicode.Is(unicode.C, r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r)) &&
 				!(lines && (r == '\n' || r == '\t'))
 		}
-		if !utf8.ValidString(s) || strings.ContainsFunc(s, obeyed) {
+		if !utf8.ValidString(s) || strings.ContainsFunc(s, isControl) {
 			t.Errorf("%s is %q", path, s)
 		}
 	}
 }
 
-// FuzzForeignText: no text leaves anything behind that a terminal obeys, and plain text stays as it is.
+// FuzzForeignText checks that sanitized text has no control character, and does not change when sanitized
+// again.
 func FuzzForeignText(f *testing.F) {
 	for _, s := range []string{
 		hostile, "plain", "two\nlines\twith a tab", "\x1b", "\x1b[", "\x1b]0;", "é漢🙂", "\xc2",
@@ -174,7 +176,7 @@ func FuzzForeignText(f *testing.F) {
 	})
 }
 
-func TestPlainTextStays(t *testing.T) {
+func TestLinesOfForeignText(t *testing.T) {
 	for text, want := range map[string]string{
 		"é漢🙂 [31m 100% <ok>":                           "é漢🙂 [31m 100% <ok>",
 		"Traceback:\n\tKeyError: 'x'":                  "Traceback:\n\tKeyError: 'x'",

@@ -12,7 +12,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// TestGangStatus checks what a plan tells the scheduler of the gang.
+// TestGangStatus checks the status of the gang that a plan passes to the scheduler.
 func TestGangStatus(t *testing.T) {
 	never := func(j *v1alpha1.TrainingJob) { j.Spec.RestartPolicy = v1alpha1.RestartNever }
 	cases := map[string]struct {
@@ -21,18 +21,18 @@ func TestGangStatus(t *testing.T) {
 		want   scheduler.GangStatus
 	}{
 		"running": {
-			"all admitted ranks run", func(*simulation) {},
+			"all admitted ranks are running", func(*simulation) {},
 			scheduler.GangStatus{PodsLeft: 2, Running: true, Ready: true},
 		},
 		"draining for good": {
-			"no restart follows a permanent failure: what has ended is free", func(sim *simulation) {
+			"no restart follows a permanent failure, so the ended rank is free", func(sim *simulation) {
 				sim.exit(1, "bert-worker-0")
 				sim.reconcile()
 			},
 			scheduler.GangStatus{PodsLeft: 1, Over: true, Ended: map[string]int32{"worker": 1}},
 		},
 		"preempted": {
-			"a restart follows: nothing is free until the scheduler takes it", func(sim *simulation) {
+			"a restart follows, so the gang keeps its resources", func(sim *simulation) {
 				sim.podsLinger = true
 				sim.preempt("bert-worker-0")
 				sim.reconcile()
@@ -40,7 +40,7 @@ func TestGangStatus(t *testing.T) {
 			scheduler.GangStatus{PodsLeft: 2},
 		},
 		"failed, one pod hangs": {
-			"a job is not finished for its scheduler while one of its pods may run", func(sim *simulation) {
+			"the job is not finished for the scheduler while a pod may run", func(sim *simulation) {
 				sim.exit(0)
 				sim.converge()
 				sim.job.Status.Phase = v1alpha1.PhaseFailed
@@ -50,7 +50,7 @@ func TestGangStatus(t *testing.T) {
 			scheduler.GangStatus{PodsLeft: 1, Over: true, Ended: map[string]int32{"worker": 1}},
 		},
 		"succeeded": {
-			"the end", func(sim *simulation) { sim.exit(0); sim.converge() },
+			"the job has succeeded", func(sim *simulation) { sim.exit(0); sim.converge() },
 			scheduler.GangStatus{Over: true, Ended: map[string]int32{"worker": 2}, Finished: true, Success: true},
 		},
 	}
@@ -61,7 +61,7 @@ func TestGangStatus(t *testing.T) {
 			c.act(sim)
 			got := Decide(sim.snapshot()).GangStatus
 			if got.Now == (metav1.Time{}) || got.Message != sim.job.Status.Message {
-				t.Errorf("it lacks the time or the job's message: %+v", got)
+				t.Errorf("no time, or not the message of the job: %+v", got)
 			}
 			ignored := cmpopts.IgnoreFields(scheduler.GangStatus{}, "Now", "Message")
 			if diff := cmp.Diff(c.want, got, ignored); diff != "" {

@@ -10,46 +10,46 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// Specs that make no sense: of new jobs, and of jobs that have run already.
+// Invalid specs of new jobs, and of jobs that have run.
 var invalidStories = map[string]story{
 	"invalid-spec": {jobtest.New(2, func(j *v1alpha1.TrainingJob) {
 		j.Spec.RunPolicy.SchedulingPolicy.MinAvailable = new(int32(9))
 	}), func(sim *simulation) {
-		sim.narrate("a job that makes no sense is applied, and the API server has let it through")
+		sim.narrate("the API server accepts an invalid job")
 	}},
 	"invalid-time-to-live": {jobtest.New(2, func(j *v1alpha1.TrainingJob) {
 		j.Spec.RunPolicy.TTLSecondsAfterFinished = new(int32(-1))
 	}), func(sim *simulation) {
-		sim.narrate("a job that is to be deleted before it has finished is applied")
+		sim.narrate("the user applies a job with a negative time to live")
 		sim.advance(time.Hour)
-		sim.narrate("it stays, so that its user can read what is wrong with it")
+		sim.narrate("the job stays, so that the user can read the problem")
 	}},
 	"invalid-while-it-runs": {jobtest.New(3, func(j *v1alpha1.TrainingJob) {
 		j.Spec.RunPolicy.SchedulingPolicy.Queue = "research"
 	}), func(sim *simulation) {
 		runGang(sim)
 		sim.job.Labels = map[string]string{v1alpha1.LabelKueueQueue: "other"}
-		sim.narrate("a label is edited that contradicts the spec; no rule of the CRD sees labels")
+		sim.narrate("the user sets a label that contradicts the spec; CRD rules do not see labels")
 		sim.advance(time.Minute)
-		sim.narrate("the gang goes on, its group stays, and the blocker says what is wrong")
+		sim.narrate("the gang and its group stay, and the blocker describes the problem")
 		sim.preempt("bert-worker-1")
-		sim.narrate("a rank is preempted: what the gang held is given back")
+		sim.narrate("a rank is preempted, and the gang releases its resources")
 		sim.advance(6 * time.Second)
-		sim.narrate("nothing is created for a spec that makes no sense")
+		sim.narrate("the operator creates nothing for an invalid spec")
 		sim.job.Labels = nil
-		sim.narrate("the label is removed")
+		sim.narrate("the user removes the label")
 		sim.bindAndStart()
-		sim.narrate("all ranks run again")
+		sim.narrate("all ranks are running again")
 	}},
 	"invalid-edit-that-only-the-scheduler-refuses": {jobtest.New(0, jobtest.Roles), func(sim *simulation) {
-		sim.backend = wholeRolesBackend{}
+		sim.backend = roleBlindBackend{}
 		sim.job.Spec.RunPolicy.SchedulingPolicy.MinAvailable = new(int32(3))
 		runGang(sim)
 		setWorkers(sim, 4)
 		sim.advance(6 * time.Second)
-		sim.narrate("Worker 2→4 beside minAvailable 3: the API server accepts what this scheduler cannot do")
+		sim.narrate("Worker 2→4 with minAvailable 3: the API server accepts what the scheduler does not support")
 		sim.exit(0, "bert-master-0")
-		sim.narrate("the Master exits 0: the attempt was never disturbed")
+		sim.narrate("the Master exits 0, and the attempt was not disturbed")
 	}},
 	"invalid-edit-that-shrinks": {jobtest.New(4, func(j *v1alpha1.TrainingJob) {
 		j.Spec.RunPolicy.SchedulingPolicy.MinAvailable = new(int32(3))
@@ -58,7 +58,7 @@ var invalidStories = map[string]story{
 		sim.job.Spec.Replicas = new(int32(2))
 		sim.job.Generation++
 		sim.advance(6 * time.Second)
-		sim.narrate("4→2 ranks beside minAvailable 3: no rank is deleted, and all four still count")
+		sim.narrate("4→2 ranks with minAvailable 3: the operator deletes no rank, and all four still count")
 		sim.exit(0)
 		sim.narrate("all four exit 0")
 	}},
@@ -70,16 +70,16 @@ var invalidStories = map[string]story{
 		sim.advance(6 * time.Second)
 		sim.narrate("the spec becomes invalid")
 		sim.verdict = judged(scheduler.Yield, "Preempted", "a higher gang needs the quota")
-		sim.narrate("an eviction does not wait for its correction")
+		sim.narrate("the scheduler evicts the gang, and the operator does not wait for a correction")
 		sim.removeTerminating()
 		sim.verdict = judged(scheduler.Hold, "", "")
-		sim.narrate("the places are given back")
+		sim.narrate("the gang has released its resources")
 		sim.advance(6 * time.Second)
-		sim.narrate("it says why it waits")
+		sim.narrate("the status has the reason")
 		sim.job.Spec.RunPolicy.SchedulingPolicy.MinAvailable = nil
 		sim.job.Generation++
 		sim.verdict = judged(scheduler.Go, "", "")
-		sim.narrate("the edit is undone")
+		sim.narrate("the user reverts the edit")
 	}},
 	"invalid-edit-then-a-failure": {jobtest.New(2), func(sim *simulation) {
 		runGang(sim)
@@ -90,20 +90,20 @@ var invalidStories = map[string]story{
 		sim.exit(1, "bert-worker-1")
 		sim.narrate("a rank fails")
 		sim.advance(10 * time.Second)
-		sim.narrate("the backoff is over")
+		sim.narrate("the backoff ends")
 		sim.job.Spec.RunPolicy.SchedulingPolicy.MinAvailable = new(int32(1))
 		sim.job.Generation++
-		sim.narrate("the spec is corrected")
+		sim.narrate("the user corrects the spec")
 	}},
 	"invalid-edit-in-the-queue": {jobtest.New(2), func(sim *simulation) {
 		sim.narrate("a job is queued")
 		sim.job.Spec.RunPolicy.SchedulingPolicy.MinAvailable = new(int32(9))
 		sim.job.Generation++
 		sim.advance(6 * time.Second)
-		sim.narrate("its spec becomes invalid: it gives up its place, and its pending pods")
+		sim.narrate("its spec becomes invalid, and the operator deletes its group and its pending pods")
 		sim.job.Spec.RunPolicy.SchedulingPolicy.MinAvailable = nil
 		sim.job.Generation++
-		sim.narrate("the edit is undone")
+		sim.narrate("the user reverts the edit")
 	}},
 	"invalid-edit-while-suspended": {jobtest.New(2), func(sim *simulation) {
 		runGang(sim)
@@ -112,17 +112,17 @@ var invalidStories = map[string]story{
 		sim.job.Spec.RunPolicy.SchedulingPolicy.MinAvailable = new(int32(9))
 		sim.job.Generation++
 		sim.advance(6 * time.Second)
-		sim.narrate("and makes a mistake: that fails nothing, and blocks nothing yet")
+		sim.narrate("the user makes the spec invalid, which has no effect yet")
 		setSuspend(sim, false)
 		sim.advance(6 * time.Second)
-		sim.narrate("it is to go on")
+		sim.narrate("the user resumes the job")
 		sim.job.Spec.RunPolicy.SchedulingPolicy.MinAvailable = nil
 		sim.job.Generation++
-		sim.narrate("the mistake is corrected")
+		sim.narrate("the user corrects the spec")
 	}},
 }
 
-// setWorkers edits the number of Workers of a job in the full form.
+// setWorkers sets the number of Workers of a job with replicaSpecs.
 func setWorkers(sim *simulation, n int32) {
 	role := sim.job.Spec.ReplicaSpecs[v1alpha1.RoleWorker]
 	role.Replicas = &n
@@ -130,10 +130,10 @@ func setWorkers(sim *simulation, n int32) {
 	sim.job.Generation++
 }
 
-// wholeRolesBackend is a dialect that counts ranks regardless of their roles.
-type wholeRolesBackend struct{ stubBackend }
+// roleBlindBackend is a backend that counts ranks regardless of their roles.
+type roleBlindBackend struct{ stubBackend }
 
-func (wholeRolesBackend) Validate(g scheduler.Gang) field.ErrorList {
+func (roleBlindBackend) Validate(g scheduler.Gang) field.ErrorList {
 	if !g.NeedsRoleMinimums() {
 		return nil
 	}

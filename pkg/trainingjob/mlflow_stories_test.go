@@ -16,38 +16,38 @@ const (
 	secondRun = "ffffffffffffffffffffffffffffffff"
 )
 
-// What ranks are told of MLflow. All ranks of an attempt are told the same (checkMLflow).
+// MLflow variables of ranks. All ranks of an attempt get the same ones (checkMLflow).
 var mlflowStories = map[string]story{
 	"mlflow-run-while-it-waits": {jobtest.New(2), func(sim *simulation) {
-		sim.mlflow, sim.verdict = "http://mlflow:5000", judged(scheduler.Hold, "Unschedulable", "no room")
-		sim.narrate("a job is applied and waits")
+		sim.mlflow, sim.verdict = "http://mlflow:5000", judged(scheduler.Hold, "Unschedulable", "no capacity")
+		sim.narrate("the user applies a job, and it waits")
 		sim.setRun(firstRun)
-		sim.narrate("the server has made its run")
+		sim.narrate("the server has created its run")
 		sim.setRun(secondRun)
-		sim.narrate("another one is of no interest to this attempt")
+		sim.narrate("this attempt ignores another run")
 		sim.verdict = judged(scheduler.Go, "", "")
-		sim.narrate("room comes")
+		sim.narrate("capacity is free")
 		sim.logMLflow()
 	}},
 	"mlflow-run-with-the-verdict": {jobtest.New(2), func(sim *simulation) {
-		sim.mlflow, sim.verdict = "http://mlflow:5000", judged(scheduler.Hold, "Unschedulable", "no room")
-		sim.narrate("a job is applied and waits")
+		sim.mlflow, sim.verdict = "http://mlflow:5000", judged(scheduler.Hold, "Unschedulable", "no capacity")
+		sim.narrate("the user applies a job, and it waits")
 		sim.verdict = judged(scheduler.Go, "", "")
 		sim.setRun(firstRun)
-		sim.narrate("room and the run come at once: the run is written down before a rank is created")
+		sim.narrate("capacity and the run arrive together, and the run is persisted before the ranks are created")
 		sim.logMLflow()
 	}},
 	"mlflow-run-between-two-ranks": {jobtest.New(2), func(sim *simulation) {
 		sim.mlflow = "http://mlflow:5000"
 		left := 3 // the transition, the group, the first rank
-		sim.crashesNow = func() bool { left--; return left < 0 }
+		sim.shouldCrash = func() bool { left--; return left < 0 }
 		for range 3 {
 			sim.reconcile()
 		}
-		sim.logf("the operator ends when it has created %d of 2 ranks", len(sim.pods))
-		sim.crashesNow = func() bool { return false }
+		sim.logf("the operator crashes after it has created %d of 2 ranks", len(sim.pods))
+		sim.shouldCrash = func() bool { return false }
 		sim.setRun(firstRun)
-		sim.narrate("the server makes the run, and the next operator the other rank, without it")
+		sim.narrate("the server creates the run, and the next operator creates the other rank without it")
 		sim.logMLflow()
 		sim.bindAndStart()
 		sim.exit(1, "bert-worker-1")
@@ -62,17 +62,17 @@ var mlflowStories = map[string]story{
 		sim.logMLflow()
 		sim.mlflow = "http://mlflow:5000"
 		sim.setRun(firstRun)
-		sim.narrate("the operator is configured with a server, and the job has a run: nothing happens")
+		sim.narrate("the admin configures a server, and the job gets a run; the operator changes nothing")
 		sim.exit(1, "bert-worker-1")
 		sim.narrate("a rank fails")
 		sim.runAfterBackoff()
 		sim.logMLflow()
 		sim.mlflow = ""
-		sim.narrate("the configuration is taken back: nothing happens")
+		sim.narrate("the admin removes the configuration; the operator changes nothing")
 	}},
 }
 
-// setRun is what the server does when it has made the job's run.
+// setRun sets the run of the job as the server does.
 func (sim *simulation) setRun(id string) {
 	job := sim.job.DeepCopy()
 	if job.Annotations == nil {
@@ -82,7 +82,7 @@ func (sim *simulation) setRun(id string) {
 	sim.job = job
 }
 
-// randomMLflow lets the server make or change the job's run, and the admin configure another tracking server.
+// randomMLflow changes the run of the job, or the tracking server of the operator.
 func (sim *simulation) randomMLflow(rng *rand.Rand) {
 	switch rng.IntN(8) {
 	case 0:
@@ -92,44 +92,44 @@ func (sim *simulation) randomMLflow(rng *rand.Rand) {
 	}
 }
 
-// runAfterBackoff lets the next attempt run.
+// runAfterBackoff runs the next attempt after its backoff.
 func (sim *simulation) runAfterBackoff() {
 	sim.removeTerminating()
 	sim.converge()
 	if t := sim.job.Status.NextAttemptTime; t != nil {
 		sim.advance(t.Sub(sim.now))
 	}
-	sim.narrate("the backoff is over")
+	sim.narrate("the backoff ends")
 	sim.bindAndStart()
-	sim.narrate("all ranks run again")
+	sim.narrate("all ranks are running again")
 }
 
-// logMLflow logs what the ranks are told.
+// logMLflow logs the MLflow variables of the ranks.
 func (sim *simulation) logMLflow() {
 	for _, pod := range sim.pods {
 		sim.logf("  %s: %s", pod.Name, mlflowOf(pod))
 	}
 }
 
-// mlflowOf is what a pod's trainer is told of MLflow.
+// mlflowOf returns the MLflow variables of a pod's trainer.
 func mlflowOf(pod *corev1.Pod) string {
-	var told []string
+	var env []string
 	for _, e := range pod.Spec.Containers[0].Env {
 		if name, is := strings.CutPrefix(e.Name, "MLFLOW_"); is {
-			told = append(told, name+"="+e.Value)
+			env = append(env, name+"="+e.Value)
 		}
 	}
-	return "[" + strings.Join(told, " ") + "]"
+	return "[" + strings.Join(env, " ") + "]"
 }
 
-// checkMLflow checks that a new rank is told what the others of its attempt are.
+// checkMLflow checks that a new rank has the MLflow variables of the other ranks of its attempt.
 func (sim *simulation) checkMLflow(pod *corev1.Pod) {
 	sim.t.Helper()
 	for _, other := range sim.pods {
 		same := other.Labels[v1alpha1.LabelAttempt] == pod.Labels[v1alpha1.LabelAttempt] &&
 			other.Labels[v1alpha1.LabelComponent] == ""
 		if same && mlflowOf(other) != mlflowOf(pod) {
-			sim.t.Errorf("%s is told %s, and %s %s", pod.Name, mlflowOf(pod), other.Name, mlflowOf(other))
+			sim.t.Errorf("%s has %s, and %s has %s", pod.Name, mlflowOf(pod), other.Name, mlflowOf(other))
 		}
 	}
 }

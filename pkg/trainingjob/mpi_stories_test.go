@@ -8,8 +8,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 )
 
-// overMPI turns a job into one of framework mpi: a Launcher and two Workers that run sshd.
-func overMPI(j *v1alpha1.TrainingJob) {
+// withMPI sets framework mpi: a Launcher and two Workers that run sshd.
+func withMPI(j *v1alpha1.TrainingJob) {
 	jobtest.Roles(j)
 	j.Spec.Framework = v1alpha1.FrameworkMPI
 	launcher := j.Spec.ReplicaSpecs[v1alpha1.RoleMaster]
@@ -20,35 +20,35 @@ func overMPI(j *v1alpha1.TrainingJob) {
 	j.Spec.ReplicaSpecs[v1alpha1.RoleLauncher] = launcher
 }
 
-// What is special about a gang of which one rank only starts the others.
+// Gangs whose Launcher starts the other ranks.
 var mpiStories = map[string]story{
-	"mpi-launcher-decides": {jobtest.New(0, overMPI), func(sim *simulation) {
-		sim.narrate("Launcher and Workers are one gang")
+	"mpi-launcher-decides": {jobtest.New(0, withMPI), func(sim *simulation) {
+		sim.narrate("Launcher and Workers form one gang")
 		sim.bindAndStart()
-		sim.narrate("all run")
+		sim.narrate("all are running")
 		sim.preempt("bert-worker-1")
-		sim.narrate("a Worker is preempted: the whole gang ends, whatever mpirun says of it")
+		sim.narrate("a Worker is preempted, and the operator stops the gang, whatever mpirun returns")
 		sim.bindAndStart()
-		sim.narrate("it runs again")
+		sim.narrate("the gang is running again")
 		sim.exit(0, "bert-launcher-0")
-		sim.narrate("mpirun exits 0: the Workers, which would wait for ever, end")
+		sim.narrate("mpirun exits 0, and the operator stops the Workers")
 	}},
-	"mpi-launcher-fails": {jobtest.New(0, overMPI), func(sim *simulation) {
+	"mpi-launcher-fails": {jobtest.New(0, withMPI), func(sim *simulation) {
 		runGang(sim)
 		sim.exit(1, "bert-launcher-0")
-		sim.narrate("mpirun fails: the Workers end with it, and one restart is spent")
+		sim.narrate("mpirun fails; the operator stops the Workers, and one restart is spent")
 	}},
-	"mpi-suspended": {jobtest.New(0, overMPI), func(sim *simulation) {
+	"mpi-suspended": {jobtest.New(0, withMPI), func(sim *simulation) {
 		runGang(sim)
 		setSuspend(sim, true)
 		sim.narrate("the user suspends the job")
 		sim.logf("its key: %v", sim.job.Status.MPI)
 		setSuspend(sim, false)
-		sim.narrate("and resumes it: the next attempt gets another key")
+		sim.narrate("the user resumes the job, and the next attempt gets another key")
 	}},
-	"mpi-agent-not-configured": {jobtest.New(0, overMPI), func(sim *simulation) {
+	"mpi-agent-not-configured": {jobtest.New(0, withMPI), func(sim *simulation) {
 		sim.agent = render.Agent{}
-		sim.narrate("nothing can prepare the keys")
+		sim.narrate("no agent can prepare the keys")
 		sim.logStatus()
 	}},
 }

@@ -11,62 +11,62 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// What a job is told of whom the planner would have make room for it.
+// Preemption plans in the status of a job, in dry-run mode.
 var preemptionStories = map[string]story{
 	"preemption-dry-run": {jobtest.New(4), func(sim *simulation) {
-		sim.verdict = judged(scheduler.Hold, "Unschedulable", "no room")
-		sim.explanation = lacks(0)
-		sim.narrate("a job is applied; there is too little room")
-		sim.preemption = wouldTake(170, "low-a")
-		sim.narrate("the planner is not heard before the job says that it lacks room")
+		sim.verdict = judged(scheduler.Hold, "Unschedulable", "no capacity")
+		sim.explanation = insufficientGPUs(0)
+		sim.narrate("the user applies a job that does not fit")
+		sim.preemption = planWithVictim(170, "low-a")
+		sim.narrate("the operator ignores the plan until the blocker is persisted")
 		sim.advance(6 * time.Second)
-		sim.tell("it lacks room, and says whose end would make some")
-		sim.preemption = wouldTake(230, "low-a")
+		sim.narratePlan("the status has the blocker, and the victims of the plan")
+		sim.preemption = planWithVictim(230, "low-a")
 		sim.advance(30 * time.Second)
-		sim.tell("the same victim, at another price, within a minute: nothing is written")
-		sim.preemption = wouldTake(170, "low-b")
+		sim.narratePlan("the same victim at another cost, within a minute: no write")
+		sim.preemption = planWithVictim(170, "low-b")
 		sim.advance(29 * time.Second)
-		sim.tell("nor for another victim: of two that cost the same each checkpoint makes the other the cheaper")
+		sim.narratePlan("another victim within a minute: no write, since victims of equal cost alternate")
 		sim.advance(time.Second)
-		sim.tell("after a minute it is")
+		sim.narratePlan("after a minute the new victim is written")
 		sim.advance(10 * time.Minute)
-		sim.tell("the same again: nothing is written")
+		sim.narratePlan("the same plan again: no write")
 		sim.preemption = &v1alpha1.PreemptionStatus{Outcome: v1alpha1.PreemptionNoCover}
-		sim.tell("nobody is left who could make room: at once")
+		sim.narratePlan("there are no victims left, which is written at once")
 		sim.preemption = &v1alpha1.PreemptionStatus{Outcome: v1alpha1.PreemptionBusy}
 		sim.advance(30 * time.Second)
-		sim.tell("another reason why nobody is named can wait")
-		sim.preemption = wouldTake(170, "low-b")
-		sim.tell("somebody who would make room cannot")
+		sim.narratePlan("another outcome without victims is not written at once")
+		sim.preemption = planWithVictim(170, "low-b")
+		sim.narratePlan("a new victim is written at once")
 		sim.preemption = nil
 		sim.advance(time.Minute)
-		sim.tell("the planner is silent: that alone is no reason for a write")
-		sim.explanation = lacks(2)
+		sim.narratePlan("there is no plan, which alone causes no write")
+		sim.explanation = insufficientGPUs(2)
 		sim.advance(time.Minute)
-		sim.tell("other numbers of the blocker take the rest along")
-		sim.preemption = wouldTake(170, "low-b")
-		sim.tell("the planner is back")
+		sim.narratePlan("new numbers of the blocker are written, together with the missing plan")
+		sim.preemption = planWithVictim(170, "low-b")
+		sim.narratePlan("there is a plan again")
 		sim.explanation = &scheduler.Explanation{Reason: scheduler.ReasonQueueClosed, Object: "queues/research"}
 		sim.advance(time.Second)
-		sim.tell("the queue is closed: that is no lack of room, whatever the planner still says")
-		sim.explanation = lacks(0)
+		sim.narratePlan("the queue is closed, which preemption cannot solve, so the status has no plan")
+		sim.explanation = insufficientGPUs(0)
 		sim.advance(time.Second)
-		sim.tell("it is open, and the room is still lacking")
+		sim.narratePlan("the queue is open, and the gang still does not fit")
 		sim.verdict, sim.explanation = judged(scheduler.Go, "", ""), nil
 		sim.converge()
 		sim.bindAndStart()
-		sim.tell("room comes: with the phase all of it goes")
+		sim.narratePlan("the gang is running, and its status has no plan")
 	}},
 }
 
-func lacks(free int64) *scheduler.Explanation {
+func insufficientGPUs(free int64) *scheduler.Explanation {
 	return &scheduler.Explanation{
 		Reason: scheduler.ReasonInsufficientResources, Message: fmt.Sprintf("needs 8 GPUs, %d free", free),
 	}
 }
 
-// wouldTake one victim of 8 GPUs.
-func wouldTake(loss int64, name string) *v1alpha1.PreemptionStatus {
+// planWithVictim returns a plan with one victim of 8 GPUs, which loses so many seconds.
+func planWithVictim(loss int64, name string) *v1alpha1.PreemptionStatus {
 	return &v1alpha1.PreemptionStatus{
 		Outcome: v1alpha1.PreemptionPlanned, VictimCount: 1, LossGPUSeconds: 8 * loss,
 		Victims: []v1alpha1.PreemptionVictim{{
@@ -76,16 +76,16 @@ func wouldTake(loss int64, name string) *v1alpha1.PreemptionStatus {
 	}
 }
 
-// tell a line of the story, what the operator does about it, and what the job says of a preemption then.
-func (sim *simulation) tell(what string) {
+// narratePlan narrates, and logs the plan in the status and the number of status writes.
+func (sim *simulation) narratePlan(what string) {
 	writes := sim.statusWrites
 	sim.narrate("%s", what)
-	said := "nothing"
+	plan := "nothing"
 	if s := sim.job.Status.Scheduling; s != nil && s.Preemption != nil {
-		said = string(s.Preemption.Outcome)
+		plan = string(s.Preemption.Outcome)
 		for _, v := range s.Preemption.Victims {
-			said += fmt.Sprintf(" %s for %d s", v.Name, v.EstimatedLossSeconds)
+			plan += fmt.Sprintf(" %s for %d s", v.Name, v.EstimatedLossSeconds)
 		}
 	}
-	sim.logf("= preemption: %s; %d writes", said, sim.statusWrites-writes)
+	sim.logf("= preemption: %s; %d writes", plan, sim.statusWrites-writes)
 }

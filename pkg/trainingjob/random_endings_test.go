@@ -12,35 +12,35 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
 
-// ending is how a rank ends of itself: when, when its kubelet reports it, and with what.
+// ending is the end of a rank: its time, the time of the kubelet's report, and the exit code.
 type ending struct {
 	pod          string
 	at, reported time.Duration
 	code         int32
 }
 
-// TestWhatPassesSeeChangesNothing lets several ranks end within three seconds, in seeded random ways, before
-// two operators: one that looks four times a second, and one that sees everything in a single pass. The end
-// of the attempt must cost the same.
-func TestWhatPassesSeeChangesNothing(t *testing.T) {
+// TestReconcileTimingKeepsOutcome ends several ranks within three seconds, in seeded random ways. One
+// operator reconciles four times a second, another one reconciles once after all ends. Both must count the
+// same restarts and preemptions.
+func TestReconcileTimingKeepsOutcome(t *testing.T) {
 	outcomes := map[string]int{}
 	for seed := range uint64(600) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		job, ends, preempted := randomEndings(rng)
-		watchful, log := playEndings(t, seed, job, ends, preempted, true)
+		frequent, log := playEndings(t, seed, job, ends, preempted, true)
 		late, lateLog := playEndings(t, seed, job, ends, preempted, false)
-		if watchful != late {
-			t.Fatalf("seed %d, %+v, preempted %q:\n%s\nin one pass:\n%s", seed, ends, preempted, log, lateLog)
+		if frequent != late {
+			t.Fatalf("seed %d, %+v, preempted %q:\n%s\nin one reconcile:\n%s", seed, ends, preempted, log, lateLog)
 		}
-		outcomes[watchful]++
+		outcomes[frequent]++
 	}
 	t.Logf("outcomes: %v", outcomes)
 	if len(outcomes) < 5 {
-		t.Errorf("only the outcomes %v: the histories prove little", outcomes)
+		t.Errorf("only outcomes %v: too few for a meaningful test", outcomes)
 	}
 }
 
-// randomEndings is a job, the ways in which some of its ranks end, and one that is preempted first, or none.
+// randomEndings returns a job, the ends of some of its ranks, and a rank that is preempted first, or "".
 func randomEndings(rng *rand.Rand) (job *v1alpha1.TrainingJob, ends []ending, preempted string) {
 	job = jobtest.New(3)
 	pods := []string{"bert-worker-0", "bert-worker-1", "bert-worker-2"}
@@ -63,18 +63,18 @@ func randomEndings(rng *rand.Rand) (job *v1alpha1.TrainingJob, ends []ending, pr
 	}
 	if rng.IntN(4) == 0 && len(ends) == 2 {
 		preempted = pods[2]
-		for i := range ends { // what a watchful operator ends at once cannot come to its end any more
+		for i := range ends { // the frequent operator stops a rank before it could exit 0
 			ends[i].code = max(1, ends[i].code)
 		}
 	}
 	return job, ends, preempted
 }
 
-// playEndings plays them before an operator that is watchful or sees all of them at once. It returns what the
-// end of the attempt has cost.
+// playEndings plays the ends, with frequent reconciles or with one after all ends. It returns phase, restarts
+// and preemptions, and the log.
 func playEndings(
-	t *testing.T, seed uint64, job *v1alpha1.TrainingJob, ends []ending, preempted string, watchful bool,
-) (cost, log string) {
+	t *testing.T, seed uint64, job *v1alpha1.TrainingJob, ends []ending, preempted string, frequent bool,
+) (outcome, log string) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 4))
 	sim := newSimulation(t, job.DeepCopy())
@@ -82,7 +82,7 @@ func playEndings(
 	sim.oldKubelets = rng.IntN(2) == 0
 	runGang(sim)
 	sim.podsLinger = true
-	begin, told := sim.now, map[string]time.Time{}
+	begin, deleted := sim.now, map[string]time.Time{}
 	ends = slices.Clone(ends)
 	over := func() bool {
 		ph := sim.job.Status.Phase
@@ -94,8 +94,8 @@ func playEndings(
 	for ; sim.now.Sub(begin) < 20*time.Second && !over(); sim.now = sim.now.Add(250 * time.Millisecond) {
 		passed := sim.now.Sub(begin)
 		ends = slices.DeleteFunc(ends, func(e ending) bool {
-			at, ended := told[e.pod], false
-			if at.IsZero() || begin.Add(e.at).Before(at) { // else it ends because it was told to
+			at, ended := deleted[e.pod], false
+			if at.IsZero() || begin.Add(e.at).Before(at) { // otherwise the deletion came first
 				if ended = passed >= e.reported; ended {
 					sim.exitAt(begin.Add(e.at), e.code, e.pod)
 				}
@@ -108,13 +108,13 @@ func playEndings(
 				continue
 			}
 			pending := slices.ContainsFunc(ends, func(e ending) bool { return e.pod == p.Name })
-			if at := told[p.Name]; at.IsZero() {
-				told[p.Name] = sim.now
+			if at := deleted[p.Name]; at.IsZero() {
+				deleted[p.Name] = sim.now
 			} else if !pending && sim.now.Sub(at) > time.Second {
 				sim.exit([]int32{0, 1, 143}[rng.IntN(3)], p.Name)
 			}
 		}
-		if watchful || len(ends) == 0 {
+		if frequent || len(ends) == 0 {
 			sim.converge()
 		}
 	}

@@ -11,10 +11,10 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
 )
 
-// TestUnloadableCheckpointsCostTwoFailuresEach saves checkpoints of which some cannot be loaded, and ends the
-// gang in random ways. The training must reach its last step, and a checkpoint that cannot be loaded may cost
-// two failures at most, unless the user chooses it or a later one.
-func TestUnloadableCheckpointsCostTwoFailuresEach(t *testing.T) {
+// TestUnloadableCheckpointFailureLimit saves checkpoints of which some cannot be loaded, and ends the gang in
+// random ways. The training must reach its last step. An unloadable checkpoint causes at most two failures,
+// unless the user chooses it or a later one.
+func TestUnloadableCheckpointFailureLimit(t *testing.T) {
 	passedOver, chosen := 0, 0
 	for seed := range uint64(12) {
 		sim := playUnloadable(t, seed)
@@ -27,7 +27,7 @@ func TestUnloadableCheckpointsCostTwoFailuresEach(t *testing.T) {
 	}
 	t.Logf("%d checkpoints were passed over, %d were chosen", passedOver, chosen)
 	if passedOver == 0 || chosen == 0 {
-		t.Error("the histories prove little")
+		t.Error("the histories cover too few cases")
 	}
 }
 
@@ -46,7 +46,7 @@ func playUnloadable(t *testing.T, seed uint64) *simulation {
 			return sim
 		}
 		sim.runGangAgain()
-		if sim.chosen > choices { // what lies below the user's choice is tried again
+		if sim.chosen > choices { // older checkpoints count again
 			choices = sim.chosen
 			clear(failures)
 		}
@@ -67,7 +67,7 @@ func playUnloadable(t *testing.T, seed uint64) *simulation {
 		}
 		sim.trainedStep += 20 + rng.Int64N(60)
 		s := sim.saveCheckpoint(sim.trainedStep)
-		// The first save of all can be loaded: there would be nothing to go back to.
+		// The first checkpoint can be loaded, since none is older.
 		unloadable[s.uri()] = len(sim.volume) > 1 && rng.IntN(3) == 0
 		sim.endRandomly(rng, s)
 		sim.settle()
@@ -75,7 +75,7 @@ func playUnloadable(t *testing.T, seed uint64) *simulation {
 	return sim
 }
 
-// runGangAgain lets the attempt run.
+// runGangAgain runs the next attempt.
 func (sim *simulation) runGangAgain() {
 	sim.podsLinger = false
 	sim.removeTerminating()
@@ -107,7 +107,7 @@ func (sim *simulation) endRandomly(rng *rand.Rand, s savedCheckpoint) {
 		message.Step = &sim.trainedStep
 		sim.terminate(message, "bert-worker-0", "bert-worker-1")
 	case 3:
-		suspendWhole(sim)
+		suspendGang(sim)
 		if cs := sim.job.Status.Checkpoint; rng.IntN(2) == 0 && cs.Latest != nil && sim.chosen < 3 {
 			chosen := sim.volume[rng.IntN(len(sim.volume))]
 			point := chosen.uri()
@@ -120,7 +120,7 @@ func (sim *simulation) endRandomly(rng *rand.Rand, s savedCheckpoint) {
 	}
 }
 
-// settle lets the attempt end, with the search that may belong to it.
+// settle ends the attempt, and its search.
 func (sim *simulation) settle() {
 	for range 4 {
 		sim.converge()

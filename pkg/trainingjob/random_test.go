@@ -19,9 +19,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// TestInvariantsHoldInRandomHistories lets schedulers, kubelets, users and nodes act in seeded random order,
-// with an operator that crashes before any of its effects, and checks the invariants after every reconcile.
-// At the end everything works, and the job must succeed, or fail where its failures allow nothing else.
+// TestInvariantsHoldInRandomHistories plays schedulers, kubelets, users and nodes in seeded random order,
+// with crashes of the operator before random effects. It checks the invariants after every reconcile. At the
+// end nothing disturbs the job any more: it must succeed, or fail if its failures exceed its limit.
 func TestInvariantsHoldInRandomHistories(t *testing.T) {
 	ends, reasons, resumed := map[v1alpha1.Phase]int{}, map[string]int{}, 0
 	chosen := 0
@@ -44,16 +44,16 @@ func TestInvariantsHoldInRandomHistories(t *testing.T) {
 	t.Logf("ends: %v; attempts that resumed: %d; resume points by reason of CheckpointUnknown: %v; "+
 		"chosen by the user: %d", ends, resumed, reasons, chosen)
 	if chosen == 0 {
-		t.Error("the user chose no resume point: the histories prove little")
+		t.Error("the user chose no resume point: the histories cover too few cases")
 	}
 	for _, reason := range []string{"", v1alpha1.ReasonUnresolved, v1alpha1.ReasonNoCheckpoint} {
 		if reasons[reason] == 0 || resumed == 0 {
 			t.Errorf("%d attempts resumed, resume points %v: "+
-				"the histories no longer reach them all, they prove little", resumed, reasons)
+				"the histories do not cover all reasons", resumed, reasons)
 		}
 	}
 	if ends[v1alpha1.PhaseSucceeded] == 0 || ends[v1alpha1.PhaseFailed] == 0 {
-		t.Errorf("ends %v: the histories no longer reach both ends, they prove little", ends)
+		t.Errorf("ends %v: the histories do not cover both ends", ends)
 	}
 }
 
@@ -76,7 +76,7 @@ func randomHistory(t *testing.T, seed uint64) *simulation {
 	sim.checksOwners = 11
 	sim.oldKubelets = rng.IntN(3) == 0
 	if rng.IntN(3) == 0 {
-		sim.history = 2 + rng.IntN(4) // a job may live longer than its history
+		sim.history = 2 + rng.IntN(4) // so that older transitions are dropped
 	}
 	if rng.IntN(3) == 0 && job.Spec.RunPolicy.SchedulingPolicy.MinAvailable == nil {
 		jobtest.Roles(job)
@@ -91,10 +91,10 @@ func randomHistory(t *testing.T, seed uint64) *simulation {
 		sim.randomMLflow(server)
 		sim.podsLinger = rng.IntN(2) == 0
 		switch rng.IntN(4) {
-		case 0: // the operator is away, and forgets what its memory held
+		case 0: // the operator is down, and loses its memory
 			sim.departed, sim.report = nil, nil
 		default:
-			sim.crashesNow = func() bool { return rng.IntN(6) == 0 }
+			sim.shouldCrash = func() bool { return rng.IntN(6) == 0 }
 			for range rng.IntN(12) {
 				sim.reconcile()
 			}
@@ -108,7 +108,7 @@ func randomHistory(t *testing.T, seed uint64) *simulation {
 	return sim
 }
 
-// randomEvent does one thing to the job. It returns the number of failures that it caused.
+// randomEvent plays one event. It returns the number of failures that it caused.
 func (sim *simulation) randomEvent(rng *rand.Rand) int32 {
 	var pending, bound, running []string
 	for _, p := range sim.pods {
@@ -124,7 +124,7 @@ func (sim *simulation) randomEvent(rng *rand.Rand) int32 {
 	}
 	anyOf := func(names []string) string { return names[rng.IntN(len(names))] }
 	onNodes := slices.Concat(bound, running)
-	bindable := len(pending) > 0 && sim.gangIsWhole() && sim.job.Status.Phase != v1alpha1.PhaseDraining
+	bindable := len(pending) > 0 && sim.gangIsComplete() && sim.job.Status.Phase != v1alpha1.PhaseDraining
 	switch n := rng.IntN(17); {
 	case n < 3 && bindable:
 		sim.bind(pending...)
@@ -139,23 +139,23 @@ func (sim *simulation) randomEvent(rng *rand.Rand) int32 {
 	case n == 12 && len(running) > 0:
 		sim.exit(0, anyOf(running))
 	case n == 13 && len(running) > 0:
-		sim.evictForItself(anyOf(running), `Usage of EmptyDir volume "scratch" exceeds the limit "1Gi". `)
+		sim.evictOverLimit(anyOf(running), `Usage of EmptyDir volume "scratch" exceeds the limit "1Gi". `)
 		return 1
 	case n == 16 && len(bound) > 0:
 		sim.disruptions++
 		sim.rejectPod(anyOf(bound), "OutOfcpu", "Node didn't have enough resource: cpu")
-	case n == 15 && len(running) > 0: // all of it before anybody looks
+	case n == 15 && len(running) > 0: // deletion, exit and removal before the next reconcile
 		sim.disruptions++
 		sim.deleteAndRemove(anyOf(running))
-	case n == 14 && len(running) > 1: // two in one pass
+	case n == 14 && len(running) > 1: // two ends before one reconcile
 		rng.Shuffle(len(running), func(i, j int) { running[i], running[j] = running[j], running[i] })
 		sim.exit([]int32{0, 1, 137}[rng.IntN(3)], running[0])
 		sim.exit([]int32{1, 2, 137, 143}[rng.IntN(4)], running[1])
 		return 2
-	case n == 7 && len(sim.pods) > 0: // somebody deletes a pod, or a terminating one is gone
+	case n == 7 && len(sim.pods) > 0: // a user deletes a pod, or a terminating pod is removed
 		pod := sim.pods[rng.IntN(len(sim.pods))]
 		sim.disruptions++
-		sim.logf("somebody deletes %s", pod.Name)
+		sim.logf("the user deletes %s", pod.Name)
 		sim.deletePod(pod)
 	case n == 8:
 		sim.verdict.Admission = []scheduler.Admission{scheduler.Go, scheduler.Hold}[rng.IntN(2)]
@@ -167,7 +167,7 @@ func (sim *simulation) randomEvent(rng *rand.Rand) int32 {
 		if rng.IntN(3) == 0 {
 			sim.explanation = &scheduler.Explanation{Reason: scheduler.ReasonSchedulerRests}
 		}
-		sim.logf("verdict %s, unplaceable %t, rests %t", sim.verdict.Admission, sim.unplaceable != nil,
+		sim.logf("verdict %s, unplaceable %t, scheduler rests %t", sim.verdict.Admission, sim.unplaceable != nil,
 			sim.explanation != nil)
 	case n == 9:
 		setSuspend(sim, rng.IntN(3) == 0)
@@ -181,12 +181,11 @@ func (sim *simulation) randomEvent(rng *rand.Rand) int32 {
 	return 0
 }
 
-// chooseResumePoint sets spec.checkpoint.resumeFrom while that may change, mostly to the step of a
-// checkpoint.
+// chooseResumePoint sets spec.checkpoint.resumeFrom while it can change, mostly to the step of a checkpoint.
 func (sim *simulation) chooseResumePoint(rng *rand.Rand) {
 	st := sim.job.Status
-	mayChange := st.Phase == v1alpha1.PhaseSuspended || st.Phase == v1alpha1.PhaseQueued
-	if !mayChange || st.Attempt == 0 || len(sim.volume) == 0 || spec.Checkpoints(sim.job) == nil {
+	canChange := st.Phase == v1alpha1.PhaseSuspended || st.Phase == v1alpha1.PhaseQueued
+	if !canChange || st.Attempt == 0 || len(sim.volume) == 0 || spec.Checkpoints(sim.job) == nil {
 		return
 	}
 	step := sim.volume[rng.IntN(len(sim.volume))].step
@@ -197,8 +196,7 @@ func (sim *simulation) chooseResumePoint(rng *rand.Rand) {
 	sim.logf("resumeFrom %d", step)
 }
 
-// obeySIGTERM ends ranks that were told to end, mostly with exit code 0: by a deletion, or by the answer to a
-// report.
+// obeySIGTERM ends ranks after a deletion or a checkpoint-and-exit command, mostly with exit code 0.
 func (sim *simulation) obeySIGTERM(rng *rand.Rand) {
 	if decision.Answer(sim.job).Command == checkpoint.CommandCheckpointAndExit && rng.IntN(2) == 0 {
 		for _, name := range sim.rankNames() {
@@ -215,9 +213,9 @@ func (sim *simulation) obeySIGTERM(rng *rand.Rand) {
 	}
 }
 
-// deleteAndRemove deletes a rank, which exits 0 at SIGTERM, and whose kubelet then removes it.
+// deleteAndRemove deletes a rank, which exits 0 on SIGTERM. Its kubelet then removes the pod.
 func (sim *simulation) deleteAndRemove(name string) {
-	sim.logf("somebody deletes %s", name)
+	sim.logf("the user deletes %s", name)
 	sim.podsLinger = true
 	sim.deletePod(sim.findPod(name))
 	sim.exit(0, name)
@@ -225,13 +223,13 @@ func (sim *simulation) deleteAndRemove(name string) {
 	sim.removePod(name)
 }
 
-// gangIsWhole reports whether at least minAvailable ranks have pods: no gang scheduler binds a rank before.
-func (sim *simulation) gangIsWhole() bool {
+// gangIsComplete reports whether minAvailable ranks have pods. A gang scheduler binds no rank before.
+func (sim *simulation) gangIsComplete() bool {
 	return int32(len(sim.rankNames())) >= spec.MinAvailable(sim.job)
 }
 
-// randomTraining is what a trainer, its agent and the search of the volume do meanwhile: saves that tear,
-// reports and termination messages that get lost, searches that fail.
+// randomTraining plays trainer, agent and search: incomplete saves, lost reports and termination messages,
+// failed searches.
 func (sim *simulation) randomTraining(rng *rand.Rand) {
 	if spec.Checkpoints(sim.job) == nil {
 		return
@@ -259,7 +257,7 @@ func (sim *simulation) randomTraining(rng *rand.Rand) {
 	var edit []func(*checkpoint.Report)
 	if rng.IntN(3) == 0 {
 		s := sim.saveCheckpoint(sim.trainedStep)
-		if rng.IntN(4) == 0 { // torn while it was written: its agent does not call it complete
+		if rng.IntN(4) == 0 { // incomplete, so the agent does not report it
 			sim.tearNewest()
 		} else {
 			edit = append(edit, withCommit(s))
@@ -268,15 +266,15 @@ func (sim *simulation) randomTraining(rng *rand.Rand) {
 	if sim.agent.ReportURL != "" && rng.IntN(3) > 0 {
 		sim.postReport(sim.trainedStep, edit...)
 	}
-	if first.DeletionTimestamp != nil && rng.IntN(2) == 0 { // it ends by itself after SIGTERM
+	if first.DeletionTimestamp != nil && rng.IntN(2) == 0 { // it exits after SIGTERM
 		sim.terminate(exited([]int32{0, 143}[rng.IntN(2)]), "bert-worker-0")
 	}
 }
 
-// runToTheEnd runs the job to its end. From here on everything works.
+// runToTheEnd runs the job to its end without further disturbances.
 func (sim *simulation) runToTheEnd() {
-	sim.logf("(from here on everything works)")
-	sim.crashesNow = func() bool { return false }
+	sim.logf("(no further disturbances)")
+	sim.shouldCrash = func() bool { return false }
 	sim.podsLinger = false
 	sim.verdict = scheduler.Verdict{Admission: scheduler.Go}
 	sim.unplaceable, sim.explanation = nil, nil
@@ -295,7 +293,7 @@ func (sim *simulation) runToTheEnd() {
 			case observation.Ended(p):
 			case render.IsResolver(p):
 				sim.finishSearch()
-			case p.Spec.NodeName == "" && sim.gangIsWhole():
+			case p.Spec.NodeName == "" && sim.gangIsComplete():
 				sim.bind(p.Name)
 			case p.Status.Phase == corev1.PodPending:
 				sim.start(p.Name)
@@ -308,14 +306,14 @@ func (sim *simulation) runToTheEnd() {
 	sim.converge()
 }
 
-// advanceToWake lets the time pass until the last plan asked for a reconcile.
+// advanceToWake advances to the wake time of the last plan.
 func (sim *simulation) advanceToWake() {
 	if !sim.wake.IsZero() && sim.wake.After(sim.now) {
 		sim.advance(sim.wake.Sub(sim.now))
 	}
 }
 
-// checkEnd checks how a job ended in whose history a number of ranks failed.
+// checkEnd checks the end of a job after so many failures.
 func (sim *simulation) checkEnd(failures int32) {
 	st, limit := sim.job.Status, spec.BackoffLimit(sim.job)
 	gang := spec.Scope(sim.job) == v1alpha1.ScopeGang
@@ -323,11 +321,11 @@ func (sim *simulation) checkEnd(failures int32) {
 	live := func(p *corev1.Pod) bool { return !observation.Ended(p) }
 	switch {
 	case !st.Phase.Finished():
-		sim.t.Errorf("the job never ended: %s, %s", st.Phase, st.Message)
+		sim.t.Errorf("the job did not end: %s, %s", st.Phase, st.Message)
 	case st.Phase == v1alpha1.PhaseFailed && gang && failures <= limit && !permanent:
 		sim.t.Errorf("failed after %d failures with backoffLimit %d: %s", failures, limit, st.Message)
 	case sim.groupExists:
-		sim.t.Errorf("invariant 5: the group is still there")
+		sim.t.Errorf("invariant 5: the group still exists")
 	case st.Restarts > failures && gang:
 		sim.t.Errorf("invariant 4: %d restarts for %d failures", st.Restarts, failures)
 	case st.Preemptions > sim.disruptions && gang:

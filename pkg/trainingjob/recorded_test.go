@@ -13,8 +13,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
 )
 
-// TestRecordedHistories plays random histories, and compares what package history makes of the statuses that
-// were written with what was written when: in any order, and where some were not seen.
+// TestRecordedHistories plays random histories, and compares the records of package history with the written
+// statuses: in any order, and with some statuses missing.
 func TestRecordedHistories(t *testing.T) {
 	attempts, preemptions, lost, full := 0, 0, 0, 0
 	for seed := range uint64(60) {
@@ -29,12 +29,12 @@ func TestRecordedHistories(t *testing.T) {
 		shuffled := slices.Clone(records)
 		rng.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
 		if diff := cmp.Diff(all, mergedRecords(shuffled)); diff != "" {
-			t.Errorf("another order makes another record:\n%s", diff)
+			t.Errorf("the order changes the record:\n%s", diff)
 		}
 		seen := slices.DeleteFunc(shuffled, func(history.Record) bool { return rng.IntN(3) > 0 })
 		some := mergedRecords(append(seen, records[len(records)-1]))
 		if diff := cmp.Diff(all, history.Merge(all, some)); diff != "" {
-			t.Errorf("less knowledge adds something:\n%s", diff)
+			t.Errorf("a subset of the statuses adds to the record:\n%s", diff)
 		}
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
@@ -49,10 +49,10 @@ func TestRecordedHistories(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d attempts, %d preemptions, %d that lost something, %d histories longer than a status keeps",
+	t.Logf("%d attempts, %d preemptions, %d with losses, %d histories longer than a status keeps",
 		attempts, preemptions, lost, full)
 	if attempts < 200 || preemptions < 50 || lost < 5 || full < 5 {
-		t.Error("the histories prove little")
+		t.Error("the histories cover too few cases")
 	}
 }
 
@@ -99,7 +99,7 @@ func recordedHistory(t *testing.T, seed uint64) []*v1alpha1.TrainingJob {
 	return versions
 }
 
-// checkRecord compares the record of all versions with what each of them added to the one before it.
+// checkRecord compares the record of all versions with the differences between successive versions.
 func checkRecord(t *testing.T, versions []*v1alpha1.TrainingJob, r history.Record) {
 	t.Helper()
 	type entry struct {
@@ -128,19 +128,19 @@ func checkRecord(t *testing.T, versions []*v1alpha1.TrainingJob, r history.Recor
 	if diff := cmp.Diff(happened, recorded); diff != "" {
 		t.Errorf("transitions (-happened +recorded):\n%s", diff)
 	}
-	said := map[int32]bool{}
+	seen := map[int32]bool{}
 	for _, p := range r.Preemptions {
-		said[p.Attempt] = true
+		seen[p.Attempt] = true
 		if p.Message == "" || p.Lost == nil {
-			t.Errorf("the preemption of attempt %d was seen, but its message and its cost are unknown", p.Attempt)
+			t.Errorf("the preemption of attempt %d has no message or no cost", p.Attempt)
 		}
 	}
-	if diff := cmp.Diff(counted, said); diff != "" {
+	if diff := cmp.Diff(counted, seen); diff != "" {
 		t.Errorf("preemptions (-counted +recorded):\n%s", diff)
 	}
 }
 
-// checkLoss compares what the end of an attempt is recorded to have cost with what its settlement counted.
+// checkLoss compares the recorded loss of an attempt with the increase of status.work.
 func checkLoss(t *testing.T, r history.Record, was, is *v1alpha1.TrainingJobStatus) {
 	t.Helper()
 	want := history.Loss{
@@ -149,7 +149,7 @@ func checkLoss(t *testing.T, r history.Record, was, is *v1alpha1.TrainingJobStat
 	}
 	for _, a := range r.Attempts {
 		if a.Number == was.Attempt && (a.Lost == nil || *a.Lost != want) {
-			t.Errorf("attempt %d lost %+v, the record says %+v", a.Number, want, a.Lost)
+			t.Errorf("attempt %d lost %+v, the record has %+v", a.Number, want, a.Lost)
 		}
 	}
 }

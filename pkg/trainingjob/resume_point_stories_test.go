@@ -14,7 +14,7 @@ func setResumeFrom(sim *simulation, point string) {
 	sim.job.Generation++
 }
 
-// failBeforeTheFirstStep ends the gang before it has trained a step, and lets the search that follows end.
+// failBeforeTheFirstStep fails the gang before its first step, and ends the search that follows.
 func failBeforeTheFirstStep(sim *simulation, what string) {
 	sim.podsLinger = true
 	sim.terminate(checkpoint.Termination{
@@ -27,7 +27,7 @@ func failBeforeTheFirstStep(sim *simulation, what string) {
 	sim.advance(6 * time.Minute)
 }
 
-// trainTo300 preempts a job that has saved steps 100, 200 and 300, and lets it run again from step 300.
+// trainTo300 preempts a job that has saved steps 100, 200 and 300, and runs it again from step 300.
 func trainTo300(sim *simulation) {
 	runGang(sim)
 	sim.saveCheckpoint(100)
@@ -37,13 +37,13 @@ func trainTo300(sim *simulation) {
 	sim.podsLinger = true
 	sim.preempt("bert-worker-0", "bert-worker-1")
 	sim.terminate(exited(143), "bert-worker-0", "bert-worker-1")
-	sim.narrate("preempted")
+	sim.narrate("the gang is preempted")
 	sim.log.Reset()
 	runAgain(sim)
 }
 
-// suspendWhole suspends a job whose ranks obey.
-func suspendWhole(sim *simulation) {
+// suspendGang suspends a job, whose ranks exit 0.
+func suspendGang(sim *simulation) {
 	sim.podsLinger = true
 	setSuspend(sim, true)
 	sim.converge()
@@ -53,22 +53,22 @@ func suspendWhole(sim *simulation) {
 	sim.narrate("the job is suspended")
 }
 
-// What the operator does with a resume point that cannot be loaded, and with one that the user chooses.
+// Resume points that cannot be loaded, and resume points that the user chooses.
 var resumePointStories = map[string]story{
 	"resume-point-is-passed-over": {jobtest.New(2, jobtest.Checkpoints), func(sim *simulation) {
 		trainTo300(sim)
-		failBeforeTheFirstStep(sim, "no rank can load step 300, although it looks whole")
+		failBeforeTheFirstStep(sim, "no rank can load step 300, although it is complete")
 		runAgain(sim)
-		failBeforeTheFirstStep(sim, "a second time: an older one is looked for")
+		failBeforeTheFirstStep(sim, "a second failure, and the operator searches for an older checkpoint")
 		runAgain(sim)
 		s := sim.saveCheckpoint(210)
 		sim.postReport(210, withCommit(s))
 		sim.narrate("attempt 4 continues from step 200 and saves step 210")
 		sim.saveCheckpoint(220)
 		sim.loseAllPods()
-		sim.narrate("the node dies")
+		sim.narrate("the nodes fail")
 		sim.finishSearch()
-		sim.narrate("step 220 is found: step 300 of attempt 1 no longer counts")
+		sim.narrate("the search finds step 220, and step 300 of attempt 1 no longer counts")
 		sim.logCheckpoints()
 		sim.logWork()
 	}},
@@ -77,12 +77,12 @@ var resumePointStories = map[string]story{
 		sim.volume = sim.volume[2:]
 		failBeforeTheFirstStep(sim, "no rank can load step 300")
 		runAgain(sim)
-		failBeforeTheFirstStep(sim, "a second time")
+		failBeforeTheFirstStep(sim, "a second failure")
 		runAgain(sim)
 		sim.terminate(exited(1), "bert-worker-0", "bert-worker-1")
-		sim.narrate("and a third time")
+		sim.narrate("a third failure")
 		sim.finishSearch()
-		sim.narrate("there is nothing else")
+		sim.narrate("there is no older checkpoint")
 	}},
 	"resume-point-survives-other-failures": {jobtest.New(2, jobtest.Checkpoints), func(sim *simulation) {
 		trainTo300(sim)
@@ -91,14 +91,14 @@ var resumePointStories = map[string]story{
 		sim.podsLinger = true
 		sim.preempt("bert-worker-0", "bert-worker-1")
 		sim.terminate(exited(143), "bert-worker-0", "bert-worker-1")
-		sim.narrate("the next one is preempted before its first step: that is no failure")
+		sim.narrate("the next attempt is preempted before its first step, which is no failure")
 		sim.logCheckpoints()
 		runAgain(sim)
 		sim.postReport(305)
 		sim.converge()
 		sim.podsLinger = true
 		sim.terminate(exited(1), "bert-worker-0", "bert-worker-1")
-		sim.narrate("the third one trains, and fails: the count begins again")
+		sim.narrate("the third attempt trains and fails, and the count starts again")
 		sim.logCheckpoints()
 	}},
 	"resume-point-is-cleared-by-a-disruption": {jobtest.New(2, jobtest.Checkpoints), func(sim *simulation) {
@@ -109,10 +109,10 @@ var resumePointStories = map[string]story{
 		sim.terminate(checkpoint.Termination{
 			Reason: checkpoint.ExitExited, ExitCode: 1, Phase: checkpoint.PhaseStarting,
 		}, "bert-worker-0", "bert-worker-1")
-		sim.narrate("a second time: an older checkpoint is looked for")
+		sim.narrate("a second failure, and the operator searches for an older checkpoint")
 		sim.mark("DeletionByTaintManager", "the node is not ready", "bert-worker-1")
 		sim.finishSearch()
-		sim.narrate("the search ends, and the operator sees that the node of rank 1 failed: the resume point stays")
+		sim.narrate("the search ends; the operator sees that the node of rank 1 failed, and keeps the resume point")
 		sim.logCheckpoints()
 	}},
 	"resume-point-passed-over-and-progress": {jobtest.New(2, jobtest.Checkpoints), func(sim *simulation) {
@@ -123,11 +123,11 @@ var resumePointStories = map[string]story{
 		sim.loseAllPods()
 		sim.converge()
 		sim.finishSearch()
-		sim.narrate("the node dies at step 350")
+		sim.narrate("the nodes fail at step 350")
 		runAgain(sim)
 		failBeforeTheFirstStep(sim, "no rank can load step 300")
 		runAgain(sim)
-		failBeforeTheFirstStep(sim, "a second time")
+		failBeforeTheFirstStep(sim, "a second failure")
 		runAgain(sim)
 		sim.log.Reset()
 		sim.postReport(250)
@@ -135,42 +135,42 @@ var resumePointStories = map[string]story{
 		sim.loseAllPods()
 		sim.converge()
 		sim.finishSearch()
-		sim.narrate("the node dies at step 250: that is progress since step 200, so no backoff follows")
+		sim.narrate("the nodes fail at step 250, which is progress since step 200, so no backoff follows")
 	}},
 	"resume-from-a-step": {jobtest.New(2, jobtest.Checkpoints), func(sim *simulation) {
 		trainTo300(sim)
-		suspendWhole(sim)
+		suspendGang(sim)
 		setResumeFrom(sim, "200")
 		sim.narrate("the user chooses step 200")
 		setSuspend(sim, false)
-		sim.narrate("and resumes the job: the volume is searched for it")
+		sim.narrate("the user resumes the job, and the operator searches the volume")
 		sim.finishSearch()
-		sim.narrate("it is whole")
+		sim.narrate("the checkpoint is complete")
 		runAgain(sim)
 		s := sim.saveCheckpoint(250)
 		sim.postReport(250, withCommit(s))
-		sim.narrate("training goes on from there")
+		sim.narrate("the training continues from there")
 		sim.loseAllPods()
-		sim.narrate("the node dies")
+		sim.narrate("the nodes fail")
 		sim.finishSearch()
-		sim.narrate("the next attempt resumes from what was saved since, and not from step 200 or 300")
+		sim.narrate("the next attempt resumes from the newer checkpoint, and not from step 200 or 300")
 		sim.logCheckpoints()
 		sim.logWork()
 	}},
-	"resume-from-what-is-torn": {jobtest.New(2, jobtest.Checkpoints), func(sim *simulation) {
+	"resume-from-an-incomplete-checkpoint": {jobtest.New(2, jobtest.Checkpoints), func(sim *simulation) {
 		trainTo300(sim)
-		suspendWhole(sim)
+		suspendGang(sim)
 		sim.volume[1].torn = true
 		setResumeFrom(sim, "200")
 		setSuspend(sim, false)
 		sim.narrate("the user chooses step 200")
 		sim.finishSearch()
-		sim.narrate("it is torn: nothing starts")
+		sim.narrate("the checkpoint is incomplete, and the gang does not start")
 		sim.advance(10 * time.Second)
 		sim.converge()
 		sim.logCheckpoints()
 		setResumeFrom(sim, "150")
-		sim.narrate("the user chooses step 150, which there is not")
+		sim.narrate("the user chooses step 150, which does not exist")
 		sim.finishSearch()
 		sim.narrate("the search ends")
 		sim.advance(10 * time.Second)
@@ -188,20 +188,20 @@ var resumePointStories = map[string]story{
 		sim.terminate(exited(143), "bert-worker-0", "bert-worker-1")
 		sim.podsLinger = false
 		sim.removeTerminating()
-		sim.narrate("preempted")
+		sim.narrate("the gang is preempted")
 		setResumeFrom(sim, "100")
 		sim.narrate("while the gang waits, the user chooses step 100")
 		sim.finishSearch()
 		sim.narrate("the search ends")
 		runAgain(sim)
-		suspendWhole(sim)
+		suspendGang(sim)
 		setSuspend(sim, false)
-		sim.narrate("and resumed: the choice was carried out, so nothing is searched")
+		sim.narrate("the user resumes the job; the choice was applied before, so there is no search")
 		sim.logCheckpoints()
 	}},
 	"resume-from-search-fails": {jobtest.New(2, jobtest.Checkpoints), func(sim *simulation) {
 		trainTo300(sim)
-		suspendWhole(sim)
+		suspendGang(sim)
 		setResumeFrom(sim, "200")
 		setSuspend(sim, false)
 		sim.narrate("the user chooses step 200")
@@ -209,14 +209,14 @@ var resumePointStories = map[string]story{
 			sim.failSearch("looking at /checkpoints: input/output error")
 			sim.converge()
 		}
-		sim.narrate("the volume cannot be read: nothing starts from another point")
+		sim.narrate("the volume cannot be read, and the gang starts from no other point")
 		sim.logCheckpoints()
 		setSuspend(sim, true)
 		sim.narrate("the user suspends the job")
 		setSuspend(sim, false)
-		sim.narrate("and resumes it")
+		sim.narrate("the user resumes the job")
 		sim.finishSearch()
-		sim.narrate("now the volume can be read")
+		sim.narrate("the volume can be read")
 		runAgain(sim)
 	}},
 	"rank-resumes-inside-its-attempt": {jobtest.New(2, jobtest.Checkpoints, func(j *v1alpha1.TrainingJob) {
@@ -232,23 +232,23 @@ var resumePointStories = map[string]story{
 		sim.narrate("rank 0 saves step 200")
 		sim.advance(30 * time.Second)
 		sim.postReport(250)
-		sim.narrate("and trains on")
+		sim.narrate("rank 0 continues training")
 		sim.preempt("bert-worker-0")
 		sim.removeTerminating()
-		sim.narrate("its node is drained: its successor is given step 200")
+		sim.narrate("its node is drained, and the new rank 0 gets step 200")
 		sim.bindAndStart("bert-worker-0")
 		first := int64(201)
 		sim.postReport(202, start("two"), func(r *checkpoint.Report) { r.FirstStep = &first })
-		sim.narrate("and trains from there: 50 steps again")
+		sim.narrate("it repeats 50 steps from there")
 		sim.logCheckpoints()
 		sim.logWork()
 		first = 0
 		sim.postReport(3, start("three"), func(r *checkpoint.Report) { r.FirstStep = &first })
-		sim.narrate("its container starts again, and ignores its resume point")
+		sim.narrate("its container restarts, and ignores its resume point")
 		sim.logCheckpoints()
 		sim.logWork()
 	}},
-	"rank-cannot-ask-without-reports": {jobtest.New(2, jobtest.Checkpoints, func(j *v1alpha1.TrainingJob) {
+	"rank-scope-without-reports": {jobtest.New(2, jobtest.Checkpoints, func(j *v1alpha1.TrainingJob) {
 		j.Spec.RunPolicy.RestartScope = v1alpha1.ScopeRank
 	}), func(sim *simulation) {
 		sim.agent.ReportURL = ""
@@ -262,7 +262,7 @@ var resumePointStories = map[string]story{
 	"resume-from-of-a-new-job": {jobtest.New(2, jobtest.Checkpoints, func(j *v1alpha1.TrainingJob) {
 		j.Spec.Checkpoint.ResumeFrom = "200"
 	}), func(sim *simulation) {
-		sim.narrate("a new job asks for a step")
+		sim.narrate("the user applies a job with resumeFrom")
 	}},
 	"resume-from-on-an-object-store": {jobtest.New(2, func(j *v1alpha1.TrainingJob) {
 		j.Spec.Checkpoint = &v1alpha1.CheckpointSpec{Storage: v1alpha1.StorageS3, URI: "s3://models/bert"}
@@ -275,12 +275,12 @@ var resumePointStories = map[string]story{
 			}
 		})
 		sim.converge()
-		suspendWhole(sim)
+		suspendGang(sim)
 		setResumeFrom(sim, "s3://models/other/step-200")
 		setSuspend(sim, false)
-		sim.narrate("the user chooses another job's checkpoint")
+		sim.narrate("the user chooses a checkpoint of another job")
 		setResumeFrom(sim, "s3://models/bert/bert-jobuid/attempt-1/step-200")
-		sim.narrate("and then one of this job: only the trainer can see whether it is there")
+		sim.narrate("the user chooses one of this job; only the trainer can check that it exists")
 		runAgain(sim)
 	}},
 }

@@ -9,20 +9,20 @@ import (
 
 type ranksOf = map[v1alpha1.Role]int32
 
-// Jobs with roles that serve the Workers, that evaluate, or whose ranks come and go: what their ends mean.
+// Ends of parameter servers, schedulers, evaluators and elastic ranks.
 var roleStories = map[string]story{
-	"parameter-servers-outlive-nobody": {
+	"parameter-servers-end-with-workers": {
 		jobtest.New(0, jobtest.RolesOf("tensorflow", ranksOf{"PS": 2, "Worker": 2})), func(sim *simulation) {
 			runGang(sim)
 			sim.exit(0, "bert-worker-0")
-			sim.narrate("one Worker is through")
+			sim.narrate("one Worker has succeeded")
 			sim.podsLinger = true
 			sim.exit(0, "bert-worker-1")
-			sim.narrate("the other one is too: the parameter servers would wait for ever")
+			sim.narrate("the other Worker has succeeded, and the operator stops the parameter servers")
 			sim.advance(time.Second)
 			sim.exit(143, "bert-ps-0", "bert-ps-1")
 			sim.removeTerminating()
-			sim.narrate("they have been ended")
+			sim.narrate("the parameter servers have exited")
 		},
 	},
 	"parameter-server-fails-as-the-workers-leave": {
@@ -31,11 +31,11 @@ var roleStories = map[string]story{
 			sim.podsLinger = true
 			sim.exit(0, "bert-worker-1")
 			sim.exit(1, "bert-ps-0")
-			sim.narrate("a Worker is through, the parameter server loses its connection and fails, " +
-				"and the other Worker may be through")
+			sim.narrate("a Worker has succeeded, the parameter server loses its connection and fails, " +
+				"and the other Worker may have succeeded")
 			sim.advance(time.Second)
 			sim.exit(0, "bert-worker-0")
-			sim.narrate("it is")
+			sim.narrate("the other Worker has succeeded")
 		},
 	},
 	"parameter-server-crashes": {
@@ -44,7 +44,7 @@ var roleStories = map[string]story{
 			sim.exit(139, "bert-ps-0")
 			sim.narrate("the parameter server crashes")
 			sim.advance(5 * time.Second)
-			sim.narrate("the Workers cannot go on: they are ended, and the gang starts again")
+			sim.narrate("the operator stops the Workers, and the gang restarts")
 		},
 	},
 	"chief-decides": {
@@ -52,31 +52,31 @@ var roleStories = map[string]story{
 		func(sim *simulation) {
 			runGang(sim)
 			sim.exit(0, "bert-worker-0", "bert-worker-1")
-			sim.narrate("the Workers are through, but not the Chief")
+			sim.narrate("the Workers have succeeded, but not the Chief")
 			sim.exit(0, "bert-chief-0")
-			sim.narrate("the Chief is: parameter server and Evaluator are ended")
+			sim.narrate("the Chief has succeeded, and the operator stops parameter server and Evaluator")
 		},
 	},
-	"evaluator-is-through-first": {
+	"evaluator-exits-first": {
 		jobtest.New(0, jobtest.RolesOf("tensorflow", ranksOf{"Worker": 2, "Evaluator": 1})), func(sim *simulation) {
 			runGang(sim)
 			sim.exit(0, "bert-evaluator-0")
 			sim.advance(6 * time.Second)
-			sim.narrate("the Evaluator has seen enough: nobody waits for it")
+			sim.narrate("the Evaluator has succeeded, and the job continues without it")
 			sim.removePod("bert-evaluator-0")
-			sim.narrate("its pod is collected")
+			sim.narrate("pod GC deletes its pod")
 			sim.exit(0, "bert-worker-0", "bert-worker-1")
-			sim.narrate("the Workers are through")
+			sim.narrate("the Workers have succeeded")
 		},
 	},
-	"scheduler-and-servers-are-through-first": {
+	"scheduler-and-servers-exit-first": {
 		jobtest.New(0, jobtest.RolesOf("mxnet", ranksOf{"Scheduler": 1, "Server": 1, "Worker": 2})),
 		func(sim *simulation) {
 			runGang(sim)
 			sim.exit(0, "bert-scheduler-0", "bert-server-0")
-			sim.narrate("all have met at the last barrier, and Scheduler and Server are the first to exit")
+			sim.narrate("all ranks pass the last barrier, and Scheduler and Server exit first")
 			sim.exit(0, "bert-worker-0", "bert-worker-1")
-			sim.narrate("the Workers follow")
+			sim.narrate("the Workers exit")
 		},
 	},
 	"checkpoint-of-a-gang-with-servers": {
@@ -88,7 +88,7 @@ var roleStories = map[string]story{
 			sim.preempt(sim.rankNames()...)
 			sim.exit(0, "bert-scheduler-0", "bert-server-0")
 			sim.terminate(exited(143), "bert-worker-0")
-			sim.narrate("Worker 0 says what it saved; the servers know nothing of it")
+			sim.narrate("Worker 0 reports its checkpoint; the servers report none")
 			runAgain(sim)
 		},
 	},
@@ -96,7 +96,7 @@ var roleStories = map[string]story{
 		jobtest.New(4, elastic(2)), func(sim *simulation) {
 			runGang(sim)
 			sim.preempt("bert-worker-3")
-			sim.narrate("one of four is preempted, and two can train")
+			sim.narrate("one of four is preempted, and the others continue")
 			restart := func(n int32) {
 				for _, name := range []string{"bert-worker-0", "bert-worker-1", "bert-worker-2"} {
 					sim.setRestartCount(name, n)
@@ -104,27 +104,27 @@ var roleStories = map[string]story{
 			}
 			restart(3)
 			sim.advance(6 * time.Second)
-			sim.narrate("the containers of the other three restart three times each: " +
-				"that is three restarts, and not nine")
+			sim.narrate("the containers of the other three restart three times each, " +
+				"which counts as three restarts, and not nine")
 			sim.bindAndStart("bert-worker-3")
 			sim.advance(6 * time.Second)
-			sim.narrate("it is back")
+			sim.narrate("the fourth rank is running")
 			restart(4)
-			sim.narrate("and they restart once more, which backoffLimit does not allow")
+			sim.narrate("the containers restart once more, which exceeds backoffLimit")
 		},
 	},
 	"elastic-ends-with-worker-0": {
 		jobtest.New(3, elastic(2)), func(sim *simulation) {
 			sim.converge()
 			sim.bindAndStart("bert-worker-0", "bert-worker-1")
-			sim.narrate("two of three have room, and train")
+			sim.narrate("two of three are running, and train")
 			sim.exit(0, "bert-worker-0")
-			sim.narrate("Worker 0 is through, and with it all that train: the third never had a place")
+			sim.narrate("Worker 0 has succeeded, which completes the job; the third never ran")
 		},
 	},
 }
 
-// elastic lets a job train with so many ranks.
+// elastic lets a job train with at least so many ranks.
 func elastic(least int32) func(*v1alpha1.TrainingJob) {
 	return func(j *v1alpha1.TrainingJob) {
 		j.Spec.ElasticPolicy = &v1alpha1.ElasticPolicy{MinReplicas: least}

@@ -8,13 +8,13 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
 )
 
-// What the operator does when rank 0 does not tell what it saved.
+// Searches of the volume, after rank 0 ended without a final report.
 var searchStories = map[string]story{
 	"checkpoint-node-lost-after-a-stale-report": {jobtest.New(2, jobtest.Checkpoints), func(sim *simulation) {
 		trainTo250(sim)
 		sim.saveCheckpoint(300)
 		sim.loseAllPods()
-		sim.narrate("the node dies before the checkpoint of step 300 is reported; the pods vanish")
+		sim.narrate("the nodes fail before the agent reports step 300, and the pods are deleted unseen")
 		sim.logCheckpoints()
 		sim.bind("bert-resolve")
 		sim.finishSearch()
@@ -28,10 +28,10 @@ var searchStories = map[string]story{
 		sim.saveCheckpoint(300)
 		s := sim.saveCheckpoint(400)
 		sim.postReport(405, withCommit(s))
-		sim.narrate("step 400 was complete when it was reported")
+		sim.narrate("the agent reports step 400 as complete")
 		sim.tearNewest()
 		sim.loseAllPods()
-		sim.narrate("the node dies, and with it what was not synced")
+		sim.narrate("the nodes fail, and unsynced data is lost")
 		sim.finishSearch()
 		sim.narrate("the search passes over step 400")
 		sim.logCheckpoints()
@@ -39,16 +39,16 @@ var searchStories = map[string]story{
 	}},
 	"checkpoint-operator-dead-meanwhile": {jobtest.New(2, jobtest.Checkpoints), func(sim *simulation) {
 		trainTo250(sim)
-		sim.logf("(the operator dies, and with it what was reported)")
+		sim.logf("(the operator dies, and its reports are lost)")
 		sim.saveCheckpoint(300)
 		sim.preempt("bert-worker-0")
 		sim.exit(1, "bert-worker-1")
 		sim.departed, sim.report = nil, nil
-		sim.narrate("(the operator is back) rank 0 is gone without a trace")
+		sim.narrate("(the operator is back) rank 0 was deleted unseen")
 		sim.logf("(the operator dies, and is back)")
-		sim.narrate("the search goes on")
+		sim.narrate("the search continues")
 		sim.finishSearch()
-		sim.narrate("and ends")
+		sim.narrate("the search ends")
 		sim.logCheckpoints()
 		sim.advance(10 * time.Second)
 		runAgain(sim)
@@ -57,7 +57,7 @@ var searchStories = map[string]story{
 		trainTo250(sim)
 		sim.saveCheckpoint(300)
 		sim.loseAllPods()
-		sim.narrate("the pods vanish")
+		sim.narrate("the pods are deleted unseen")
 		for range 3 {
 			sim.failSearch("looking at /checkpoints: input/output error")
 			sim.narrate("the volume cannot be read")
@@ -70,35 +70,35 @@ var searchStories = map[string]story{
 		sim.podsLinger = true
 		sim.preempt("bert-worker-0", "bert-worker-1")
 		sim.terminate(exited(143), "bert-worker-0", "bert-worker-1")
-		sim.narrate("the next attempt saves step 250 and is heard, but what the first one saved is still not known")
+		sim.narrate("the next attempt reports step 250, but the checkpoints of the first are still unknown")
 		sim.finishSearch()
-		sim.narrate("now the volume can be read: step 300 was there all the time")
+		sim.narrate("the volume can be read, and has step 300")
 		sim.logCheckpoints()
 	}},
 	"checkpoint-search-never-starts": {jobtest.New(2, jobtest.Checkpoints), func(sim *simulation) {
 		trainTo250(sim)
 		sim.loseAllPods()
-		sim.narrate("the pods vanish")
+		sim.narrate("the pods are deleted unseen")
 		sim.advance(10*time.Minute - time.Second)
-		sim.narrate("the volume is still attached to the dead node")
+		sim.narrate("the volume is still attached to the failed node")
 		sim.advance(time.Second)
-		sim.narrate("nobody waits any longer")
+		sim.narrate("the operator stops the search")
 		sim.logCheckpoints()
 		runAgain(sim)
 	}},
-	"checkpoint-last-word-with-a-problem": {jobtest.New(2, jobtest.Checkpoints), func(sim *simulation) {
+	"checkpoint-final-report-with-a-problem": {jobtest.New(2, jobtest.Checkpoints), func(sim *simulation) {
 		trainTo250(sim)
 		sim.saveCheckpoint(300)
-		sim.tearNewest() // not whole yet when the agent looked for the last time
+		sim.tearNewest() // incomplete when the agent made its final report
 		message := exited(143)
 		message.Problem = "last look: the volume did not answer in time"
 		sim.podsLinger = true
 		sim.preempt("bert-worker-0", "bert-worker-1")
 		sim.terminate(message, "bert-worker-0", "bert-worker-1")
 		sim.volume[len(sim.volume)-1].torn = false
-		sim.narrate("the agent of rank 0 could not look for the last time: the volume is searched")
+		sim.narrate("the agent of rank 0 could not read the volume at the end, and the operator searches it")
 		sim.finishSearch()
-		sim.narrate("and has more")
+		sim.narrate("the search finds a newer checkpoint")
 		sim.logCheckpoints()
 	}},
 	"checkpoint-lost": {jobtest.New(2, jobtest.Checkpoints), func(sim *simulation) {
@@ -113,9 +113,9 @@ var searchStories = map[string]story{
 		sim.tearNewest()
 		sim.checkpointLost = true
 		sim.loseAllPods()
-		sim.narrate("a disk dies, and with it the checkpoint that the gang resumed from")
+		sim.narrate("a disk fails, and the resume point of the gang is lost")
 		sim.finishSearch()
-		sim.narrate("the one before it is taken, and the job says so")
+		sim.narrate("the next attempt resumes from the checkpoint before, and the status reports the loss")
 		sim.logCheckpoints()
 		sim.logWork()
 	}},
@@ -126,14 +126,14 @@ var searchStories = map[string]story{
 		sim.postReport(300, withCommit(s))
 		sim.preempt("bert-worker-0", "bert-worker-1")
 		sim.terminate(exited(143), "bert-worker-0", "bert-worker-1")
-		sim.narrate("preempted; rank 0's last word names step 300")
+		sim.narrate("the gang is preempted; the final report of rank 0 names step 300")
 		runAgain(sim)
 		sim.tearNewest()
 		sim.checkpointLost = true
 		sim.terminate(exited(1), "bert-worker-0", "bert-worker-1")
-		sim.narrate("no rank can load it: the volume is searched before it is tried again")
+		sim.narrate("no rank can load it, and the operator searches the volume before the next attempt")
 		sim.finishSearch()
-		sim.narrate("it is torn since, and passed over")
+		sim.narrate("the checkpoint is incomplete now, and the search passes over it")
 		sim.logCheckpoints()
 		sim.logWork()
 	}},
@@ -148,16 +148,16 @@ var searchStories = map[string]story{
 				URI: "s3://models/bert/bert-jobuid/attempt-1/step-200",
 			}
 		})
-		sim.narrate("a commit is reported")
+		sim.narrate("the agent reports a commit")
 		sim.postReport(305, func(r *checkpoint.Report) {
 			r.Checkpoint = &checkpoint.Save{
 				State: checkpoint.SaveCommitted, Step: 300, URI: "s3://models/other/step-300",
 			}
 		})
-		sim.narrate("one elsewhere is not believed")
+		sim.narrate("the operator ignores a commit at another URI")
 		sim.volume = nil
 		sim.loseAllPods()
-		sim.narrate("the pods vanish: nobody but the trainer can look there")
+		sim.narrate("the pods are deleted unseen; only the trainer can read the object store")
 		sim.logCheckpoints()
 	}},
 }

@@ -15,9 +15,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// What the trainer saves, what its agent reports, and what a search of the volume finds.
+// Simulated trainers, agents and searches of the volume.
 
-// savedCheckpoint is a checkpoint on the job's volume. A torn one is not complete.
+// savedCheckpoint is a checkpoint on the job's volume. A torn one is incomplete.
 type savedCheckpoint struct {
 	attempt int32
 	step    int64
@@ -29,14 +29,14 @@ func (s savedCheckpoint) uri() string {
 	return fmt.Sprintf("pvc://bert-checkpoints/attempt-%d/step-%d", s.attempt, s.step)
 }
 
-// commit is the checkpoint as an agent reports it.
+// commit returns the checkpoint as an agent reports it.
 func (s savedCheckpoint) commit() *checkpoint.Save {
 	return &checkpoint.Save{
 		State: checkpoint.SaveCommitted, URI: s.uri(), Step: s.step, CommittedAt: &s.at, DurationSeconds: 8,
 	}
 }
 
-// saveCheckpoint puts a complete checkpoint on the volume. The operator does not learn of it.
+// saveCheckpoint puts a complete checkpoint on the volume, without a report.
 func (sim *simulation) saveCheckpoint(step int64) savedCheckpoint {
 	s := savedCheckpoint{attempt: sim.job.Status.Attempt, step: step, at: sim.now}
 	sim.volume = append(sim.volume, s)
@@ -44,10 +44,10 @@ func (sim *simulation) saveCheckpoint(step int64) savedCheckpoint {
 	return s
 }
 
-// tearNewest damages the checkpoint that was saved last.
+// tearNewest makes the latest checkpoint incomplete.
 func (sim *simulation) tearNewest() { sim.volume[len(sim.volume)-1].torn = true }
 
-// newestComplete is the complete checkpoint with the highest step among those that match; nil without one.
+// newestComplete returns the complete matching checkpoint with the highest step, or nil.
 func (sim *simulation) newestComplete(match func(savedCheckpoint) bool) *savedCheckpoint {
 	var best *savedCheckpoint
 	for i := range sim.volume {
@@ -58,7 +58,7 @@ func (sim *simulation) newestComplete(match func(savedCheckpoint) bool) *savedCh
 	return best
 }
 
-// allowedBy is what a selection allows.
+// allowedBy matches the checkpoints that a selection allows.
 func allowedBy(selection checkpoint.Selection) func(savedCheckpoint) bool {
 	return func(s savedCheckpoint) bool {
 		path := strings.TrimPrefix(s.uri(), "pvc://bert-checkpoints/")
@@ -66,7 +66,7 @@ func allowedBy(selection checkpoint.Selection) func(savedCheckpoint) bool {
 	}
 }
 
-// postReport is a report of rank 0's agent. What it does not change is as in the attempt's report before.
+// postReport reports a step as rank 0's agent does. Other fields stay as in the last report of the attempt.
 func (sim *simulation) postReport(step int64, edit ...func(*checkpoint.Report)) {
 	attempt := sim.job.Status.Attempt
 	r := observation.Reported{Report: checkpoint.Report{Attempt: attempt, FirstStep: &step}}
@@ -87,8 +87,7 @@ func withCommit(s savedCheckpoint) func(*checkpoint.Report) {
 	return func(r *checkpoint.Report) { r.Checkpoint = s.commit() }
 }
 
-// terminate ends ranks with a termination message of their agents, which names the attempt's newest
-// checkpoint.
+// terminate ends ranks with a termination message that names the newest checkpoint of the attempt.
 func (sim *simulation) terminate(message checkpoint.Termination, names ...string) {
 	message.Attempt = sim.job.Status.Attempt
 	sim.completed = sim.completed || message.Phase == checkpoint.PhaseCompleted && names[0] == "bert-worker-0"
@@ -102,19 +101,19 @@ func (sim *simulation) terminate(message checkpoint.Termination, names ...string
 	}
 }
 
-// exited is the termination of a trainer that ended before its last step: by itself, or by a signal.
+// exited returns the termination message of a trainer that ended before its last step.
 func exited(code int32) checkpoint.Termination {
 	return checkpoint.Termination{
 		Reason: checkpoint.ExitExited, ExitCode: code, Phase: checkpoint.PhaseTraining,
 	}
 }
 
-// completed is the termination of a trainer that trained every step.
+// completed returns the termination message of a trainer that trained every step.
 func completed() checkpoint.Termination {
 	return checkpoint.Termination{Reason: checkpoint.ExitCompleted, Phase: checkpoint.PhaseCompleted}
 }
 
-// finishSearch ends the search of the volume with what is there.
+// finishSearch ends the search with the matching checkpoints of the volume.
 func (sim *simulation) finishSearch() {
 	message := checkpoint.Termination{
 		Reason: checkpoint.ExitResolved, Attempt: sim.job.Status.Attempt, Phase: checkpoint.PhaseResolved,
@@ -142,7 +141,7 @@ func (sim *simulation) finishSearch() {
 	sim.endSearch(message)
 }
 
-// failSearch ends the search of the volume without a result.
+// failSearch ends the search without a result.
 func (sim *simulation) failSearch(problem string) {
 	sim.endSearch(checkpoint.Termination{Reason: checkpoint.ExitFailed, ExitCode: 1, Problem: problem})
 }
@@ -163,17 +162,17 @@ func (sim *simulation) writeTermination(message checkpoint.Termination, name str
 	})
 }
 
-// logCommand logs the command that the answer to a report carries now.
+// logCommand logs the command in the response to a report.
 func (sim *simulation) logCommand() {
 	a := decision.Answer(sim.job)
 	if a.Deadline == nil {
-		sim.logf("? rank 0 is told: %s", a.Command)
+		sim.logf("? rank 0 receives: %s", a.Command)
 		return
 	}
-	sim.logf("? rank 0 is told: %s %s within %s", a.Command, a.ID, a.Deadline.Sub(sim.now))
+	sim.logf("? rank 0 receives: %s %s within %s", a.Command, a.ID, a.Deadline.Sub(sim.now))
 }
 
-// logCheckpoints logs what a user sees of checkpoints.
+// logCheckpoints logs the checkpoint fields of the status.
 func (sim *simulation) logCheckpoints() {
 	step := func(p *v1alpha1.CheckpointPoint) string {
 		if p == nil {
@@ -206,7 +205,7 @@ func (sim *simulation) logCheckpoints() {
 	}
 }
 
-// conditionReason is the reason of a condition that is true; "" for any other.
+// conditionReason returns the reason of a condition that is True, otherwise "".
 func conditionReason(st v1alpha1.TrainingJobStatus, kind string) string {
 	for _, c := range st.Conditions {
 		if c.Type == kind && c.Status == metav1.ConditionTrue {
@@ -216,7 +215,7 @@ func conditionReason(st v1alpha1.TrainingJobStatus, kind string) string {
 	return ""
 }
 
-// logWork logs what the job has cost so far.
+// logWork logs status.work.
 func (sim *simulation) logWork() {
 	w := v1alpha1.WorkStatus{}
 	if sim.job.Status.Work != nil {

@@ -18,9 +18,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// The invariants of the package's documentation, by their numbers.
+// The numbers of invariants are those of the package documentation.
 
-// checkPlan checks what every single plan must keep.
+// checkPlan checks the invariants of a single plan.
 func (sim *simulation) checkPlan(plan Plan) {
 	sim.t.Helper()
 	st := sim.job.Status
@@ -50,7 +50,7 @@ func (sim *simulation) checkPlan(plan Plan) {
 	for _, pod := range sim.pods {
 		attempt := pod.Labels[v1alpha1.LabelAttempt]
 		if attempt != fmt.Sprint(st.Attempt) && !observation.Ended(pod) && !render.IsResolver(pod) {
-			sim.t.Errorf("invariant 2: creates pods beside %s of attempt %s", pod.Name, attempt)
+			sim.t.Errorf("invariant 2: creates pods while %s of attempt %s exists", pod.Name, attempt)
 		}
 	}
 }
@@ -62,7 +62,7 @@ func (sim *simulation) anyOnNode() bool {
 	})
 }
 
-// checkStatus checks what two successive statuses must keep.
+// checkStatus checks the invariants of two successive statuses.
 func (sim *simulation) checkStatus(to v1alpha1.TrainingJobStatus) {
 	sim.t.Helper()
 	sim.checkSuccess(to)
@@ -78,11 +78,11 @@ func (sim *simulation) checkStatus(to v1alpha1.TrainingJobStatus) {
 	case gang && to.Restarts > from.Restarts+1:
 		sim.t.Errorf("invariant 4: one failure spent %d restarts", to.Restarts-from.Restarts)
 	case gang && to.Restarts > from.Restarts && to.Attempt != from.Attempt+1:
-		sim.t.Errorf("invariant 4: a restart is spent without raising the attempt")
+		sim.t.Errorf("invariant 4: a restart is spent without a new attempt")
 	}
 }
 
-// checkBackoff checks that a gang which is disrupted again and again without progress waits, but not long.
+// checkBackoff checks that a gang with repeated disruptions and no progress waits, at most six minutes.
 func (sim *simulation) checkBackoff(to v1alpha1.TrainingJobStatus) {
 	sim.t.Helper()
 	d, in := sim.job.Status.Drain, to.Disruptions
@@ -100,8 +100,8 @@ func (sim *simulation) checkBackoff(to v1alpha1.TrainingJobStatus) {
 	}
 }
 
-// checkSuccess checks that a job succeeds only when those who decide it exited 0 of themselves, or rank 0
-// said that every step is trained.
+// checkSuccess checks that a job succeeds only if its deciding ranks exited 0 before they were stopped, or
+// rank 0 reported the last step.
 func (sim *simulation) checkSuccess(to v1alpha1.TrainingJobStatus) {
 	sim.t.Helper()
 	d := sim.job.Status.Drain
@@ -114,15 +114,15 @@ func (sim *simulation) checkSuccess(to v1alpha1.TrainingJobStatus) {
 		for i := range role.Replicas {
 			rank := spec.RankRef{Role: role.Name, Index: i}
 			name := spec.PodName(sim.job.Name, rank)
-			if decides(rank) && !sim.through[sim.throughKey(name)] && !sim.completed {
-				sim.t.Errorf("the job succeeded, and %s was told to end before it did", name)
+			if decides(rank) && !sim.succeeded[sim.rankKey(name)] && !sim.completed {
+				sim.t.Errorf("the job succeeded, and %s was stopped before it exited 0", name)
 			}
 		}
 	}
 }
 
-// checkResumePoint checks that resume points only move forward, and not within an attempt, and that a resume
-// point is the newest complete checkpoint or the status says that it may not be.
+// checkResumePoint checks that resume points only move forward, and not within an attempt. A resume point is
+// the newest complete checkpoint, unless the status has CheckpointUnknown.
 func (sim *simulation) checkResumePoint(to v1alpha1.TrainingJobStatus) {
 	sim.t.Helper()
 	if sim.checkpointLost {
@@ -150,11 +150,11 @@ func (sim *simulation) checkResumePoint(to v1alpha1.TrainingJobStatus) {
 	best := sim.newestComplete(allowedBy(branchOf(to)))
 	if best != nil && best.step != is && unknown != v1alpha1.ReasonUnresolved {
 		sim.t.Errorf("attempt %d resumes from step %d, the newest complete checkpoint is of step %d, "+
-			"and nobody says so", to.Attempt, is, best.step)
+			"without CheckpointUnknown", to.Attempt, is, best.step)
 	}
 }
 
-// requested is the resume point that the user asked for and that was looked for.
+// requested returns the resume point that the user chose and that was searched.
 func requested(st v1alpha1.TrainingJobStatus) string {
 	if st.Checkpoint == nil || st.Checkpoint.Requested == nil {
 		return ""
@@ -162,14 +162,13 @@ func requested(st v1alpha1.TrainingJobStatus) string {
 	return st.Checkpoint.Requested.ResumeFrom
 }
 
-// wentBack reports whether the training goes back to an older checkpoint on purpose: to the newest complete
-// one that the branch allows.
+// wentBack reports whether a new branch sets the training back to an older checkpoint.
 func wentBack(from, to v1alpha1.TrainingJobStatus) bool {
 	was, is := branchOf(from), branchOf(to)
 	return is != was && is.BranchAttempt > from.Attempt && is.BranchStep == resumeStep(to)
 }
 
-// branchOf returns the branch of a status, as a search gets it.
+// branchOf returns the branch of a status as a selection.
 func branchOf(st v1alpha1.TrainingJobStatus) checkpoint.Selection {
 	if st.Checkpoint == nil || st.Checkpoint.Branch == nil {
 		return checkpoint.Selection{}
@@ -179,7 +178,7 @@ func branchOf(st v1alpha1.TrainingJobStatus) checkpoint.Selection {
 	}
 }
 
-// resumeStep is the step of the pinned resume point; 0 without one.
+// resumeStep returns the step of the resume point, or 0.
 func resumeStep(st v1alpha1.TrainingJobStatus) int64 {
 	if st.Checkpoint == nil || st.Checkpoint.ResumeFrom == nil {
 		return 0
@@ -187,8 +186,8 @@ func resumeStep(st v1alpha1.TrainingJobStatus) int64 {
 	return st.Checkpoint.ResumeFrom.Step
 }
 
-// checkResumePath checks that every rank of an attempt is given the same checkpoint, and that it is complete.
-// Under scope Rank a rank that is made later may be given a later one.
+// checkResumePath checks that all ranks of an attempt get the same checkpoint, and that it is complete. Under
+// scope Rank a rank that is created later can get a later one.
 func (sim *simulation) checkResumePath(pod *corev1.Pod) {
 	sim.t.Helper()
 	trainer := spec.Framework(sim.job).Trainer(&pod.Spec)
@@ -217,16 +216,16 @@ func (sim *simulation) checkResumePath(pod *corev1.Pod) {
 	}
 }
 
-// checkNamesOf checks that a rank of an attempt finds no name that leads to ranks of another.
+// checkNamesOf checks that no host name belongs to a rank of another attempt.
 func (sim *simulation) checkNamesOf(attempt int32) {
 	sim.t.Helper()
 	if sim.namesOf != 0 && sim.namesOf != attempt {
-		sim.t.Errorf("invariant 8: a rank of attempt %d is made while names lead to those of attempt %d", attempt,
+		sim.t.Errorf("invariant 8: a rank of attempt %d is created while attempt %d has names", attempt,
 			sim.namesOf)
 	}
 }
 
-// checkNames checks, when nothing is left to do, that a gang of which every rank runs has all of their names.
+// checkNames checks that all ranks of a running gang have a host name.
 func (sim *simulation) checkNames() {
 	sim.t.Helper()
 	s := sim.snapshot()

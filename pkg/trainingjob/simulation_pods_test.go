@@ -16,11 +16,10 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// What the API server, the scheduler and the kubelets do to pods. A pod is never changed in place, because
-// snapshots share it.
+// Simulated pods. Snapshots share them, so each change replaces a pod with an edited copy.
 
 func (sim *simulation) createRank(rank spec.RankRef) {
-	if spec.NeedsSSH(sim.job) && spec.SSHKey(sim.job) == nil { // the shell does it before the first rank
+	if spec.NeedsSSH(sim.job) && spec.SSHKey(sim.job) == nil { // the controller does it before the first rank
 		key := "ssh-ed25519 AAAA"
 		sim.job.Status.MPI = &v1alpha1.MPIStatus{
 			SSHPublicKey: key, SSHSecretName: spec.SSHSecretName(sim.job, key),
@@ -57,7 +56,7 @@ func (sim *simulation) addPod(pod *corev1.Pod) {
 	sim.pods = append(sim.pods, pod)
 }
 
-// deletePod deletes a pod on behalf of anybody: one that runs gets its grace period.
+// deletePod deletes a pod; a running pod gets its grace period.
 func (sim *simulation) deletePod(old *corev1.Pod) {
 	i := slices.IndexFunc(sim.pods, func(p *corev1.Pod) bool { return p.UID == old.UID })
 	if i < 0 {
@@ -86,11 +85,11 @@ func setDeletion(pod *corev1.Pod, asked time.Time, grace int64) {
 	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &at, &grace
 }
 
-// seconds is a time as the API server keeps it.
+// seconds truncates a time as the API server does.
 func seconds(t time.Time) metav1.Time { return metav1.NewTime(t.Truncate(time.Second)) }
 
-// removePod takes a pod from the API server. A kubelet does it with a second deletion, whose time and grace
-// period take the place of those of the first.
+// removePod removes a pod from the API server. The kubelet does it with a second deletion, which replaces the
+// time and the grace period of the first.
 func (sim *simulation) removePod(name string) {
 	if pod := sim.findPod(name); pod != nil {
 		pod = pod.DeepCopy()
@@ -101,7 +100,7 @@ func (sim *simulation) removePod(name string) {
 	}
 }
 
-// removeTerminating takes every pod that is being deleted from the API server.
+// removeTerminating removes all terminating pods from the API server.
 func (sim *simulation) removeTerminating() {
 	for _, pod := range slices.Clone(sim.pods) {
 		if pod.DeletionTimestamp != nil {
@@ -110,7 +109,7 @@ func (sim *simulation) removeTerminating() {
 	}
 }
 
-// loseAllPods removes the pods of every rank, and no deletion event reaches the operator.
+// loseAllPods removes the pods of all ranks, without a deletion event for the operator.
 func (sim *simulation) loseAllPods() {
 	for _, name := range sim.rankNames() {
 		sim.removePod(name)
@@ -127,7 +126,7 @@ func (sim *simulation) findPod(name string) *corev1.Pod {
 	return nil
 }
 
-// updatePod edits a copy of a pod, which replaces it.
+// updatePod replaces a pod with an edited copy.
 func (sim *simulation) updatePod(name string, edit func(*corev1.Pod)) {
 	i := slices.IndexFunc(sim.pods, func(p *corev1.Pod) bool { return p.Name == name })
 	if i < 0 {
@@ -138,7 +137,7 @@ func (sim *simulation) updatePod(name string, edit func(*corev1.Pod)) {
 	sim.pods[i] = pod
 }
 
-// rankNames are the names of the ranks' pods.
+// rankNames returns the names of the pods of all ranks.
 func (sim *simulation) rankNames() []string {
 	var names []string
 	for _, p := range sim.pods {
@@ -149,7 +148,7 @@ func (sim *simulation) rankNames() []string {
 	return names
 }
 
-// bind places the named pods, or all ranks, each on a node of its own.
+// bind binds the named pods, or all ranks, each to its own node.
 func (sim *simulation) bind(names ...string) {
 	for i, name := range orAll(names, sim.rankNames()) {
 		node := fmt.Sprint("node-", i)
@@ -162,7 +161,7 @@ func (sim *simulation) bind(names ...string) {
 	sim.logf("the scheduler binds %d pods", len(orAll(names, sim.rankNames())))
 }
 
-// start makes the named pods, or all ranks, run and be ready.
+// start makes the named pods, or all ranks, running and ready.
 func (sim *simulation) start(names ...string) {
 	for _, name := range orAll(names, sim.rankNames()) {
 		sim.updatePod(name, func(p *corev1.Pod) {
@@ -174,7 +173,7 @@ func (sim *simulation) start(names ...string) {
 			})
 		})
 	}
-	sim.logf("%d pods run", len(orAll(names, sim.rankNames())))
+	sim.logf("%d pods are running", len(orAll(names, sim.rankNames())))
 }
 
 func (sim *simulation) bindAndStart(names ...string) {
@@ -191,10 +190,10 @@ func (sim *simulation) addCondition(p *corev1.Pod, t corev1.PodConditionType) {
 // exit ends the named pods, or all ranks, with an exit code.
 func (sim *simulation) exit(code int32, names ...string) { sim.exitAt(sim.now, code, names...) }
 
-// exitAt is exit for an end that is reported only now.
+// exitAt is exit with an earlier end that the kubelet reports now.
 func (sim *simulation) exitAt(at time.Time, code int32, names ...string) {
 	for _, name := range orAll(names, sim.rankNames()) {
-		sim.noteThrough(sim.findPod(name), at, code)
+		sim.recordSuccess(sim.findPod(name), at, code)
 		sim.updatePod(name, func(p *corev1.Pod) {
 			reason := "Completed"
 			p.Status.Phase = corev1.PodSucceeded
@@ -213,10 +212,10 @@ func (sim *simulation) exitAt(at time.Time, code int32, names ...string) {
 	sim.logf("%s: exit code %d", strings.Join(orAll(names, []string{"all"}), ", "), code)
 }
 
-// noteThrough notes a rank that exits 0 although nobody told it to end.
-func (sim *simulation) noteThrough(pod *corev1.Pod, at time.Time, code int32) {
+// recordSuccess records a rank that exits 0 before it was stopped.
+func (sim *simulation) recordSuccess(pod *corev1.Pod, at time.Time, code int32) {
 	d := sim.job.Status.Drain
-	asked := d != nil && d.CommandID != ""
+	requested := d != nil && d.CommandID != ""
 	marked := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.DisruptionTarget && !c.LastTransitionTime.After(at)
 	})
@@ -225,12 +224,12 @@ func (sim *simulation) noteThrough(pod *corev1.Pod, at time.Time, code int32) {
 		grace = time.Duration(*g) * time.Second
 	}
 	deleted := pod.DeletionTimestamp != nil && !pod.DeletionTimestamp.Add(-grace).After(at)
-	if code == 0 && !asked && !marked && !deleted {
-		sim.through[sim.throughKey(pod.Name)] = true
+	if code == 0 && !requested && !marked && !deleted {
+		sim.succeeded[sim.rankKey(pod.Name)] = true
 	}
 }
 
-func (sim *simulation) throughKey(pod string) string {
+func (sim *simulation) rankKey(pod string) string {
 	return fmt.Sprint(sim.job.Status.Attempt, " ", pod)
 }
 
@@ -247,13 +246,13 @@ func (sim *simulation) failImagePull(name, reason string) {
 		})
 		p.Status.ContainerStatuses[0].Image = p.Spec.Containers[0].Image
 	})
-	sim.logf("the kubelet of %s says %s", name, reason)
+	sim.logf("the kubelet of %s reports %s", name, reason)
 }
 
-// holdContainer makes a rank's container wait.
+// holdContainer makes the container of a rank wait.
 func (sim *simulation) holdContainer(name, reason, message string) {
 	sim.updatePod(name, func(p *corev1.Pod) { setContainerState(p, waiting(reason, message)) })
-	sim.logf("the kubelet of %s says %s", name, reason)
+	sim.logf("the kubelet of %s reports %s", name, reason)
 }
 
 // holdInitContainer makes a rank wait for an init container.
@@ -262,20 +261,20 @@ func (sim *simulation) holdInitContainer(name, reason, message string) {
 		setContainerState(p, waiting("PodInitializing", ""))
 		p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "fetch", State: waiting(reason, message)}}
 	})
-	sim.logf("the kubelet of %s says %s", name, reason)
+	sim.logf("the kubelet of %s reports %s", name, reason)
 }
 
 func waiting(reason, message string) corev1.ContainerState {
 	return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}
 }
 
-// advanceToStartTimeout lets the time pass until the gang has been starting for as long as it may.
+// advanceToStartTimeout advances to the start timeout of the gang.
 func (sim *simulation) advanceToStartTimeout() {
 	ts := sim.job.Status.Transitions
 	sim.advance(ts[len(ts)-1].Time.Add(30 * time.Minute).Sub(sim.now))
 }
 
-// preempt marks and deletes pods as schedulers do.
+// preempt sets DisruptionTarget and deletes pods as schedulers do.
 func (sim *simulation) preempt(names ...string) {
 	sim.logf("the scheduler preempts %s", strings.Join(names, ", "))
 	for _, name := range names {

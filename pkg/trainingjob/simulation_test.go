@@ -22,14 +22,14 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// simulation is a cluster in memory with one job. It plays the API server, the scheduler and the kubelets,
-// and carries out plans as the shell does. It checks the invariants after every plan, and logs what happens.
+// simulation is a cluster in memory with one job. It simulates API server, scheduler and kubelets, applies
+// plans as the controller does, checks the invariants after every plan, and logs all events.
 type simulation struct {
 	t   testing.TB
 	log strings.Builder
 	now time.Time
 
-	// What a snapshot is made of.
+	// Input of snapshots.
 	job              *v1alpha1.TrainingJob
 	pods             []*corev1.Pod // resolvers included
 	departed         []*corev1.Pod
@@ -37,70 +37,68 @@ type simulation struct {
 	backend          scheduler.Backend
 	schedulerProblem *v1alpha1.Blocker
 	verdict          scheduler.Verdict
-	explanation      *scheduler.Explanation // nil: the cluster's state does not tell why the gang waits
-	unplaceable      *scheduler.Explanation // nil: some node may take its ranks
+	explanation      *scheduler.Explanation // nil: the state of the cluster gives no reason
+	unplaceable      *scheduler.Explanation // nil: a node can take its ranks
 	woken            observation.Woken
-	waiting, running int                        // jobs of the cluster
+	waiting, running int                        // jobs in the cluster
 	otherReason      *observation.OtherReason   // of the last decision
-	clusterUnknown   bool                       // by this process, yet
-	preemption       *v1alpha1.PreemptionStatus // nil: nobody plans
-	brokers          bool                       // the operator has others make room
+	clusterUnknown   bool                       // the caches have not synced
+	preemption       *v1alpha1.PreemptionStatus // nil: no plan
+	brokers          bool                       // preemption is enabled
 	waitingClass     string                     // of the job's class
-	classProblem     string                     // why that is none
-	giveWay          *observation.GiveWay       // nil: it need not make room
-	ahead            *observation.SaveAhead     // nil: nobody endangers it
+	classProblem     string                     // why the class has none
+	giveWay          *observation.GiveWay       // nil: not a victim
+	ahead            *observation.SaveAhead     // nil: no early save
 	roomReserved     bool
 	createBackoff    *observation.CreateBackoff
 	agent            render.Agent
 	lifecycle        observation.Lifecycle
 	report           *observation.Reported
 
-	// What the last plan left behind.
+	// Results of the last plans.
 	groupExists bool
 	names       map[int]types.UID // of the ranks, by number
-	namesOf     int32             // the attempt of the names; 0: there are none
+	namesOf     int32             // the attempt of the names; 0: no names
 	jobDeleted  bool
 	wake        time.Time
 
-	// volume holds the checkpoints on the job's claim, in the order in which they were written.
+	// volume has the checkpoints on the job's claim, oldest first.
 	volume []savedCheckpoint
-	// trainedStep is the step that the trainer has reached, in random histories.
+	// trainedStep is the last step of the trainer in random histories.
 	trainedStep int64
-	// mlflow is the operator's mlflow.trackingURI.
+	// mlflow is mlflow.trackingURI of the operator.
 	mlflow string
-	// resumePaths that the ranks were given, by attempt.
+	// resumePaths are the resume paths of the ranks, by attempt.
 	resumePaths map[int32]string
 	// chosen counts the resume points that the user chose.
 	chosen int
 	// trainedAttempt is the attempt that trained trainedStep.
 	trainedAttempt int32
-	// resumeReasons counts the settled resume points by the reason of CheckpointUnknown; "" where it is not
-	// true.
+	// resumeReasons counts resume points by the reason of CheckpointUnknown; "" if it is not True.
 	resumeReasons map[string]int
-	// checkpointLost: a complete checkpoint is gone, so that the resume point may move back.
+	// checkpointLost: a complete checkpoint was lost, so the resume point can move back.
 	checkpointLost bool
 
-	// through are the ranks that exited 0 of themselves, by attempt and pod. What a pod shows of that may be
-	// lost; the simulation knows it.
-	through map[string]bool
-	// completed: rank 0 said that every step is trained.
+	// succeeded are the ranks that exited 0 before they were stopped, by attempt and pod.
+	succeeded map[string]bool
+	// completed: rank 0 reported the last step.
 	completed bool
-	// disruptions that random histories have caused.
+	// disruptions counts the disruptions of a random history.
 	disruptions int32
-	// history, where it is not 0, is how many transitions a status keeps.
+	// history limits the transitions in the status, unless it is 0.
 	history int
 
-	// podsLinger: deleted pods that hold a node stay Terminating until removePod; else they are gone at once.
+	// podsLinger: deleted pods with a node stay Terminating until removePod.
 	podsLinger bool
-	// oldKubelets do not say which version of a pod they knew when they reported its end.
+	// oldKubelets: kubelets do not report the observed generation of a pod.
 	oldKubelets bool
-	// crashesNow is asked before every single effect. True ends the reconcile there, as a crash would.
-	crashesNow func() bool
+	// shouldCrash is called before every effect. True ends the reconcile, as a crash does.
+	shouldCrash func() bool
 
-	explainCalls int // how often the plan asked why the gang waits
+	explainCalls int // calls of Snapshot.Why
 	podsCreated  int
 	statusWrites int
-	// checksOwners is after how many reconciles the owners of the status are checked, which is slow.
+	// checksOwners is the number of reconciles per check of the owners, which is slow.
 	checksOwners, reconciles int
 }
 
@@ -111,8 +109,8 @@ func newSimulation(t testing.TB, job *v1alpha1.TrainingJob) *simulation {
 		nodes:         map[string]observation.NodeState{},
 		resumePaths:   map[int32]string{},
 		resumeReasons: map[string]int{},
-		through:       map[string]bool{},
-		crashesNow:    func() bool { return false },
+		succeeded:     map[string]bool{},
+		shouldCrash:   func() bool { return false },
 		checksOwners:  1,
 		lifecycle:     observation.DefaultLifecycle(),
 		agent: render.Agent{
@@ -172,7 +170,7 @@ func (sim *simulation) snapshot() Snapshot {
 	return s
 }
 
-// converge reconciles until nothing changes any more.
+// converge reconciles until nothing changes.
 func (sim *simulation) converge() {
 	sim.t.Helper()
 	for range 50 {
@@ -184,7 +182,7 @@ func (sim *simulation) converge() {
 	sim.t.Fatalf("the job still changes after 50 reconciles:\n%s", sim.log.String())
 }
 
-// reconcile carries out one plan. It reports whether anything changed.
+// reconcile applies one plan. It reports whether anything changed.
 func (sim *simulation) reconcile() bool {
 	sim.t.Helper()
 	if sim.jobDeleted {
@@ -206,7 +204,7 @@ func (sim *simulation) reconcile() bool {
 		sim.logf("  %s", n)
 	}
 	if plan.Transition {
-		if !sim.crashesNow() {
+		if !sim.shouldCrash() {
 			sim.writeStatus(plan)
 		}
 		return true
@@ -214,15 +212,15 @@ func (sim *simulation) reconcile() bool {
 	return sim.carryOut(plan)
 }
 
-// carryOut a plan without a transition. It reports whether anything changed, or the operator crashed.
+// carryOut applies a plan without a transition. It reports whether anything changed or the operator crashed.
 func (sim *simulation) carryOut(plan Plan) bool {
-	if sim.crashesNow() {
+	if sim.shouldCrash() {
 		return true
 	}
 	changed := sim.applyGroup(plan.Group)
 	changed = sim.applyNames(plan) || changed
 	for _, d := range plan.Delete {
-		if sim.crashesNow() {
+		if sim.shouldCrash() {
 			return true
 		}
 		sim.deletePod(d.Pod)
@@ -232,21 +230,21 @@ func (sim *simulation) carryOut(plan Plan) bool {
 		changed = true
 	}
 	for _, rank := range plan.Create {
-		if sim.crashesNow() {
+		if sim.shouldCrash() {
 			return true
 		}
 		sim.createRank(rank)
 		changed = true
 	}
 	if plan.Resolve {
-		if sim.crashesNow() {
+		if sim.shouldCrash() {
 			return true
 		}
 		sim.createResolver()
 		changed = true
 	}
 	if plan.WakeScheduler != nil {
-		if sim.crashesNow() {
+		if sim.shouldCrash() {
 			return true
 		}
 		sim.woken = *plan.WakeScheduler
@@ -257,7 +255,7 @@ func (sim *simulation) carryOut(plan Plan) bool {
 		sim.logf("  delete the job")
 		return false
 	}
-	if sim.crashesNow() {
+	if sim.shouldCrash() {
 		return true
 	}
 	return sim.writeStatus(plan) || changed
@@ -325,14 +323,14 @@ func (sim *simulation) advance(d time.Duration) {
 	sim.logf("%s pass", d)
 }
 
-// narrate logs a line of the story, and what the operator does about it.
+// narrate logs a line of the story, reconciles, and logs the status.
 func (sim *simulation) narrate(format string, args ...any) {
 	sim.logf(format, args...)
 	sim.converge()
 	sim.logStatus()
 }
 
-// logStatus logs what a user sees.
+// logStatus logs a summary of the status.
 func (sim *simulation) logStatus() {
 	st := sim.job.Status
 	blocker := ""
@@ -346,8 +344,7 @@ func (sim *simulation) logStatus() {
 
 func (sim *simulation) logf(format string, args ...any) { fmt.Fprintf(&sim.log, format+"\n", args...) }
 
-// attemptBackend is a dialect in which every attempt has a group of its own, and whose scheduler ends all
-// ranks of a gang that it preempts.
+// attemptBackend is a backend with one group per attempt, whose scheduler preempts gangs as a unit.
 type attemptBackend struct{ stubBackend }
 
 func (attemptBackend) Name() string             { return "native" }
@@ -357,7 +354,7 @@ func (attemptBackend) Objects(g scheduler.Gang) ([]client.Object, error) {
 	return stubBackend{}.Objects(g)
 }
 
-// stubBackend is a dialect whose group is one ConfigMap.
+// stubBackend is a backend whose group is one ConfigMap.
 type stubBackend struct{}
 
 func (stubBackend) Name() string                            { return "volcano" }

@@ -16,10 +16,10 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
 
-// story is a simulated history of one job. Its log is compared with testdata/stories/<name>.txt.
+// story is a simulated history of one job. TestStories compares its log with testdata/stories/<name>.txt.
 type story struct {
 	job  *v1alpha1.TrainingJob
-	tell func(*simulation)
+	play func(*simulation)
 }
 
 func TestStories(t *testing.T) {
@@ -38,7 +38,7 @@ func TestStories(t *testing.T) {
 func playStory(t *testing.T, name string, s story) {
 	t.Helper()
 	sim := newSimulation(t, s.job.DeepCopy())
-	s.tell(sim)
+	s.play(sim)
 	golden := filepath.Join("testdata", "stories", name+".txt")
 	if *update {
 		if err := os.WriteFile(golden, []byte(sim.log.String()), 0o600); err != nil {
@@ -51,19 +51,19 @@ func playStory(t *testing.T, name string, s story) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), sim.log.String()); diff != "" {
-		t.Errorf("the story went another way (-want +got):\n%s", diff)
+		t.Errorf("the log differs (-want +got):\n%s", diff)
 	}
 	checkIdle(t, sim)
 }
 
-// checkIdle checks invariant 6: reconciles of a job that no longer changes write nothing.
+// checkIdle checks invariant 6: reconciles of an unchanged job write nothing.
 func checkIdle(t *testing.T, sim *simulation) {
 	t.Helper()
 	sim.converge()
 	writes := sim.statusWrites
 	for range 10 {
 		if sim.reconcile() {
-			t.Error("a reconcile of an unchanged job changed something")
+			t.Error("a reconcile of an unchanged job made a change")
 		}
 	}
 	if sim.statusWrites != writes {
@@ -71,12 +71,12 @@ func checkIdle(t *testing.T, sim *simulation) {
 	}
 }
 
-// judged is what a scheduler that has looked at the gang says of it.
+// judged returns the verdict of a scheduler that has considered the gang.
 func judged(admission scheduler.Admission, reason, message string) scheduler.Verdict {
 	return scheduler.Verdict{Admission: admission, Judged: true, Reason: reason, Message: message}
 }
 
-// runGang brings a job to Running. The story's log begins there.
+// runGang brings a job to Running, and clears the log of the story.
 func runGang(sim *simulation) {
 	sim.converge()
 	sim.bind()
@@ -88,10 +88,10 @@ func runGang(sim *simulation) {
 	if sim.job.Status.Phase != v1alpha1.PhaseRunning {
 		sim.t.Fatalf("the job is %s, want Running", sim.job.Status.Phase)
 	}
-	sim.logf("a job of %d ranks runs", spec.Ranks(sim.job))
+	sim.logf("a job of %d ranks is running", spec.Ranks(sim.job))
 }
 
-// trainTo250 brings a job to Running and its training to step 250, with a reported checkpoint at step 200.
+// trainTo250 runs a job to step 250. Its agent has reported a checkpoint of step 200.
 func trainTo250(sim *simulation) {
 	runGang(sim)
 	sim.postReport(10)
@@ -99,20 +99,20 @@ func trainTo250(sim *simulation) {
 	sim.advance(2 * time.Minute)
 	s := sim.saveCheckpoint(200)
 	sim.postReport(205, withCommit(s))
-	sim.narrate("the checkpoint of step 200 is reported at once")
+	sim.narrate("the agent reports the checkpoint of step 200")
 	sim.advance(30 * time.Second)
 	sim.postReport(250)
-	sim.narrate("and then progress")
+	sim.narrate("the agent reports progress")
 	sim.logCheckpoints()
 }
 
-// runAgain lets the next attempt run, once the pods of the last one are gone.
+// runAgain removes the pods of the last attempt, and runs the next one.
 func runAgain(sim *simulation) {
 	sim.podsLinger = false
 	sim.removeTerminating()
-	sim.converge() // what waited for those pods, or for a backoff
+	sim.converge() // until the pods of the next attempt exist
 	sim.bindAndStart()
-	sim.narrate("all ranks run again")
+	sim.narrate("all ranks are running again")
 	sim.logCheckpoints()
 }
 
