@@ -21,6 +21,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
+	"mlplatform.example.com/trainingjob-operator/test/harness"
 )
 
 const account = "trainingjob-operator"
@@ -55,7 +56,7 @@ func TestInstalledOperatorIsAllowedWhatItDoes(t *testing.T) {
 		err := c.List(ctx, &v1alpha1.TrainingJobList{})
 		return err == nil, fmt.Sprint(err)
 	})
-	binary := build(t)
+	binary := harness.Program(t, "operator")
 	o := start(t, binary, cluster, c, "")
 	o.ready(t)
 	runLifecycles(t, c, "default")

@@ -53,16 +53,6 @@ func (p *process) log() string {
 	return p.out.String()
 }
 
-// build the operator and return its path.
-func build(t *testing.T) string {
-	t.Helper()
-	binary := filepath.Join(t.TempDir(), "operator")
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("building the operator: %v\n%s", err, out)
-	}
-	return binary
-}
-
 // start the operator with a token of its service account, and with more of a configuration.
 func start(
 	t *testing.T, binary string, cluster *localcluster.Cluster, c client.Client, more string,

@@ -59,7 +59,7 @@ func TestKilledServer(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	kubeconfig, binary := install(t, c), build(t)
+	kubeconfig, binary := install(t, c), harness.Program(t, "server")
 	w := &cluster200{Cluster: c}
 	w.killed, w.undisturbed = newServer(t, "the killed one", binary, kubeconfig),
 		newServer(t, "the undisturbed one", binary, kubeconfig)

@@ -41,7 +41,7 @@ func TestTwoServers(t *testing.T) {
 		}
 	})
 	const on = "finalizer: {enabled: true}\n"
-	kubeconfig, binary := install(t, c), build(t)
+	kubeconfig, binary := install(t, c), harness.Program(t, "server")
 	servers := []*server{newServer(t, "one", binary, kubeconfig), newServer(t, "the other", binary, kubeconfig)}
 	for _, s := range servers { // at the same time, both of which make the tables
 		s.dsn = dsn

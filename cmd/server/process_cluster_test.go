@@ -237,14 +237,4 @@ func asAccount(admin *rest.Config, token string) clientcmdapi.Config {
 	return *c
 }
 
-// build the server and return its path.
-func build(t *testing.T) string {
-	t.Helper()
-	binary := filepath.Join(t.TempDir(), "server")
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("building the server: %v\n%s", err, out)
-	}
-	return binary
-}
-
 func joined(all []string) string { return strings.Join(all, "\n") }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -18,19 +17,15 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
+	"mlplatform.example.com/trainingjob-operator/test/harness"
 )
 
 // TestTrainers simulates trainers as localcluster up does: in a process of its own, against a real API
 // server, with real tokens.
 func TestTrainers(t *testing.T) {
-	binary := filepath.Join(t.TempDir(), "localcluster")
-	build := exec.Command("go", "build", "-o", binary, "../../cmd/localcluster")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building localcluster: %v\n%s", err, out)
-	}
 	cluster, err := localcluster.Up(t.Context(), localcluster.Options{
 		Dir: filepath.Join(t.TempDir(), "cluster"), Schedulers: []string{localcluster.SchedulerNative}, Nodes: 3,
-		Attached: true, Trainers: binary, Progress: t.Output(),
+		Attached: true, Trainers: harness.Program(t, "localcluster"), Progress: t.Output(),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -81,7 +81,7 @@ func runAll(m *testing.M) (code int, err error) {
 		cancel()
 		err = errors.Join(err, <-simulated)
 	}()
-	operatorProcess, err = cluster.NewProcess(ctx, root, dir, func(c *config.OperatorConfiguration) {
+	operatorProcess, err = cluster.NewProcess(ctx, dir, func(c *config.OperatorConfiguration) {
 		c.Metrics.Secure = false
 	})
 	if err != nil {

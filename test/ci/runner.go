@@ -22,6 +22,7 @@ type runner struct {
 	ctx   context.Context
 	tiers Tiers
 	head  string // the commit
+	bin   string // the folder of the programs; tests use them (harness.Program)
 }
 
 func newRunner(ctx context.Context) (*runner, error) {
@@ -29,7 +30,11 @@ func newRunner(ctx context.Context) (*runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &runner{ctx: ctx, tiers: tiers}
+	bin, err := filepath.Abs("bin")
+	if err != nil {
+		return nil, err
+	}
+	r := &runner{ctx: ctx, tiers: tiers, bin: bin}
 	head, err := r.output("git", "rev-parse", "HEAD")
 	r.head = strings.TrimSpace(head)
 	return r, err
@@ -172,6 +177,7 @@ func (r *runner) to(w io.Writer, name string, args ...string) error {
 	// go test passes an interrupt on to its test binaries, which then stop their clusters.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.Stdout, cmd.Stderr = w, w
+	cmd.Env = append(os.Environ(), "TJ_BIN="+r.bin)
 	fmt.Println(short(cmd.Args))
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%s: %w", short(cmd.Args), err)

@@ -18,39 +18,36 @@ import (
 	"testing"
 
 	lab "mlplatform.example.com/trainingjob-operator/lab/localcluster"
+	"mlplatform.example.com/trainingjob-operator/test/harness"
 )
 
 const root = "../.."
 
-// programs are built once, into one folder as in bin.
-var programs = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "demo-")
-	if err != nil {
-		return "", err
-	}
-	out, err := exec.Command("go", "build", "-C", root, "-o", dir+"/", "./cmd/localcluster", "./cmd/operator",
-		"./cmd/server").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("building the programs: %w\n%s", err, out)
-	}
-	return dir, nil
-})
+var program string // localcluster
 
 func TestMain(m *testing.M) {
-	code := m.Run()
-	if dir, err := programs(); err == nil {
-		os.RemoveAll(dir)
+	dir, err := os.MkdirTemp("", "demo-")
+	if err != nil {
+		panic(err)
 	}
+	for _, name := range []string{"server", "operator", "localcluster"} { // the last one runs the others
+		if program, err = harness.BuildProgram(context.Background(), dir, name); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+	code := m.Run()
+	os.RemoveAll(dir)
 	os.Exit(code)
 }
 
 // played is a demo that is being played.
 type played struct {
-	localcluster, dir string
-	interrupt         func()
-	links             chan string
-	ended             chan struct{}
-	err               error // once ended
+	dir       string
+	interrupt func()
+	links     chan string
+	ended     chan struct{}
+	err       error // once ended
 
 	mu      sync.Mutex
 	printed strings.Builder
@@ -62,16 +59,12 @@ var linkPattern = regexp.MustCompile(`^ +(http://127\.0\.0\.1:\d+/login\?once=\S
 // play starts the demo on a scheduler. The test's cleanup stops its cluster.
 func play(t *testing.T, scheduler string, more ...string) *played {
 	t.Helper()
-	dir, err := programs()
-	if err != nil {
-		t.Fatal(err)
-	}
 	d := &played{
-		localcluster: filepath.Join(dir, "localcluster"), dir: filepath.Join(t.TempDir(), "cluster"),
+		dir:   filepath.Join(t.TempDir(), "cluster"),
 		links: make(chan string, 1), ended: make(chan struct{}),
 	}
 	args := append([]string{"demo", "--scheduler", scheduler, "--dir", d.dir}, more...)
-	cmd := exec.Command(d.localcluster, args...)
+	cmd := exec.Command(program, args...)
 	cmd.Dir, cmd.Stderr = root, d
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	out, err := cmd.StdoutPipe()
@@ -118,7 +111,7 @@ func (d *played) output() string {
 
 // run runs another command of localcluster.
 func (d *played) run(args ...string) (string, error) {
-	cmd := exec.CommandContext(context.Background(), d.localcluster, args...)
+	cmd := exec.CommandContext(context.Background(), program, args...)
 	cmd.Dir = root
 	out, err := cmd.CombinedOutput()
 	return string(out), err

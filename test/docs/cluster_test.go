@@ -94,7 +94,7 @@ func startLab(t *testing.T, name clusterName) *lab {
 	if err := l.fill(dir); err != nil {
 		t.Fatal(err)
 	}
-	l.operator, err = cluster.NewProcess(t.Context(), root, t.TempDir(), o.configure)
+	l.operator, err = cluster.NewProcess(t.Context(), t.TempDir(), o.configure)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,10 +149,9 @@ func (l *lab) fill(dir string) error {
 	if err := os.Mkdir(programs, 0o700); err != nil {
 		return err
 	}
-	build := exec.Command("go", "build", "-o", programs+"/", "./cmd/kubectl-tj")
-	build.Dir = repository
-	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("building programs: %w\n%s", err, out)
+	plugin, err := harness.BuildProgram(context.Background(), dir, "kubectl-tj")
+	if err != nil {
+		return err
 	}
 	kubeconfig, err := os.ReadFile(l.Kubeconfig())
 	if err != nil {
@@ -164,6 +163,7 @@ func (l *lab) fill(dir string) error {
 	}
 	return errors.Join(
 		os.Symlink(l.Kubectl(), filepath.Join(programs, "kubectl")),
+		os.Symlink(plugin, filepath.Join(programs, "kubectl-tj")),
 		os.Symlink("/usr/bin/python3", filepath.Join(programs, "python3")), // Debian's has Debian's packages
 		os.Symlink(helm, filepath.Join(programs, "helm")),
 		os.WriteFile(filepath.Join(dir, "kubeconfig"), kubeconfig, 0o600),

@@ -11,6 +11,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/bench/report"
 	"mlplatform.example.com/trainingjob-operator/bench/result"
+	"mlplatform.example.com/trainingjob-operator/test/harness"
 )
 
 // small is a workload that runs at once, and is left alone.
@@ -25,14 +26,14 @@ idle: 5s
 // TestSmallBenchmark is a benchmark as users run it, from the command to the report, and what the operator
 // writes in it.
 func TestSmallBenchmark(t *testing.T) {
-	bin := t.TempDir()
-	command(t, root, "go", "build", "-o", bin, "./cmd/bench", "./cmd/operator")
-	file, out := filepath.Join(bin, "small.yaml"), filepath.Join(bin, "results")
+	dir := t.TempDir()
+	command(t, root, "go", "build", "-o", dir, "./cmd/bench")
+	file, out := filepath.Join(dir, "small.yaml"), filepath.Join(dir, "results")
 	if err := os.WriteFile(file, []byte(small), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	output := command(t, root, filepath.Join(bin, "bench"), "run", "--stack", "raw/volcano,ours/volcano",
-		"--workload", file, "--rounds", "1", "--operator", filepath.Join(bin, "operator"), "--out", out)
+	output := command(t, root, filepath.Join(dir, "bench"), "run", "--stack", "raw/volcano,ours/volcano",
+		"--workload", file, "--rounds", "1", "--operator", harness.Program(t, "operator"), "--out", out)
 	t.Log(output)
 	if !strings.Contains(output, "warming up the machine") {
 		t.Error("there was no warm-up before the first turn")

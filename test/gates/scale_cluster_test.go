@@ -3,12 +3,12 @@
 package gates
 
 import (
-	"path/filepath"
 	"testing"
 	"time"
 
 	"mlplatform.example.com/trainingjob-operator/bench/scale"
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
+	"mlplatform.example.com/trainingjob-operator/test/harness"
 )
 
 // TestSmallScale is a small step on a real control plane.
@@ -22,12 +22,11 @@ func TestSmallSimulatedScale(t *testing.T) { playSmall(t, scale.Simulated) }
 func playSmall(t *testing.T, scheduler string) {
 	t.Helper()
 	t.Parallel() // most of the time they wait until nothing is written
-	binary := filepath.Join(t.TempDir(), "operator")
-	command(t, root, "go", "build", "-o", binary, "./cmd/operator")
 	size := scale.Size{Nodes: 10, Gangs: 10, Waiting: 40}
 	b := &scale.Benchmark{
 		Plan: []scale.Planned{{Scheduler: scheduler, Size: size}}, Idle: 10 * time.Second,
-		Operator: binary, CRDs: abs(t, "deploy/crd"), Out: t.TempDir(), Progress: t.Output(),
+		Operator: harness.Program(t, "operator"), CRDs: abs(t, "deploy/crd"),
+		Out: t.TempDir(), Progress: t.Output(),
 	}
 	var results scale.Results
 	if err := b.Run(t.Context(), &results); err != nil {

@@ -36,16 +36,16 @@ type Process struct {
 // NewProcess builds the operator and writes its files into dir. It serves metrics, as it does by default, and
 // reports, on addresses of its own; edit changes its configuration. The caller must call Release.
 func (c *Cluster) NewProcess(
-	ctx context.Context, root, dir string, edit func(*config.OperatorConfiguration),
+	ctx context.Context, dir string, edit func(*config.OperatorConfiguration),
 ) (*Process, error) {
+	binary, err := BuildProgram(ctx, dir, "operator")
+	if err != nil {
+		return nil, err
+	}
 	p := &Process{
-		Config: config.Default(), binary: filepath.Join(dir, "operator"),
+		Config: config.Default(), binary: binary,
 		configuration: filepath.Join(dir, "config.yaml"), kubeconfig: filepath.Join(dir, "kubeconfig"),
 		logFile: filepath.Join(dir, "operator.log"),
-	}
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", p.binary,
-		root+"/cmd/operator").CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("building the operator: %w\n%s", err, out)
 	}
 	kubeconfig, err := clientcmd.LoadFromFile(c.Kubeconfig())
 	if err != nil {

@@ -63,7 +63,7 @@ func startEnvironment(t *testing.T) *environment {
 		}
 	})
 	e.startTrainers(t, cluster)
-	e.operator, err = cluster.NewProcess(t.Context(), root, e.dir, func(*config.OperatorConfiguration) {})
+	e.operator, err = cluster.NewProcess(t.Context(), e.dir, func(*config.OperatorConfiguration) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -89,10 +89,7 @@ func deployed(t *testing.T, c *harness.Cluster, changes ...func(*config.ServerCo
 	}
 	t.Cleanup(release)
 	s := &stack{cluster: c, dir: t.TempDir(), api: addresses[0], health: addresses[1]}
-	s.binary = filepath.Join(s.dir, "server")
-	if out, err := exec.Command("go", "build", "-o", s.binary, root+"/cmd/server").CombinedOutput(); err != nil {
-		t.Fatalf("building the server: %v\n%s", err, out)
-	}
+	s.binary = harness.Program(t, "server")
 	for _, name := range []string{system, "clever"} {
 		s.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
