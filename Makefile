@@ -9,6 +9,8 @@ TOOLS     := bin/tools
 export CGO_ENABLED := 0
 # Tests use the same flags as the programs, so that Go compiles every package only once.
 export GOFLAGS := $(strip $(shell go env GOFLAGS) -trimpath)
+# Every package. ./... leaves out those of api, which is a module of its own.
+ALL       := mlplatform.example.com/trainingjob-operator/...
 # With these tags every file is compiled.
 TAGS      := cluster,e2e,long
 # Where generate writes; verify sets it to a temporary directory.
@@ -33,7 +35,7 @@ build: ## bin/operator, bin/server, bin/agent, bin/localcluster and bin/kubectl-
 .PHONY: generate
 generate: $(TOOLS)/built ## deepcopy code, CRD, RBAC, policies, alerts, the chart's schema and reference pages from the code
 	@mkdir -p $(OUT)/api/v1alpha1 $(OUT)/docs $(addprefix $(OUT)/deploy/,crd rbac admission chart monitoring server)
-	$(TOOLS)/controller-gen paths=./api/... object crd:generateEmbeddedObjectMeta=true \
+	$(TOOLS)/controller-gen paths=$(ALL:/...=/api/...) object crd:generateEmbeddedObjectMeta=true \
 		output:object:dir=$(OUT)/api/v1alpha1 output:crd:dir=$(OUT)/deploy/crd
 	$(TOOLS)/controller-gen paths=./pkg/controller paths=./pkg/reportserver rbac:roleName=trainingjob-operator \
 		output:rbac:dir=$(OUT)/deploy/rbac
@@ -102,10 +104,10 @@ krew = output=$$($(TOOLS)/validate-krew-manifest -skip-install -manifest $(1) 2>
 
 .PHONY: verify
 verify: $(TOOLS)/built ## check formatting, vet, staticcheck, generated files, krew, direction of imports, length of lines
-	@files=$$(gofmt -l $$(go list -f '{{.Dir}}' -tags $(TAGS) ./...)); \
+	@files=$$(gofmt -l $$(go list -f '{{.Dir}}' -tags $(TAGS) $(ALL))); \
 		if [ -n "$$files" ]; then echo "run gofmt -w on:" $$files; exit 1; fi
-	go vet ./... && go vet -tags $(TAGS) ./... # test-unit compiles without tags
-	$(TOOLS)/staticcheck -tags $(TAGS) ./...
+	go vet $(ALL) && go vet -tags $(TAGS) $(ALL) # test-unit compiles without tags
+	$(TOOLS)/staticcheck -tags $(TAGS) $(ALL)
 	@tmp=$$(mktemp -d) && trap 'rm -rf "$$tmp"' EXIT && $(MAKE) --silent generate OUT="$$tmp" && \
 		for f in $$(cd "$$tmp" && find . -type f); do \
 			diff -u "$$f" "$$tmp/$$f" || { echo "$$f is out of date: run make generate"; exit 1; }; \
@@ -119,7 +121,7 @@ vulncheck: $(TOOLS)/built ## known vulnerabilities in code that the commands use
 
 .PHONY: test-unit
 test-unit: ## tests that need only Go
-	go test ./...
+	go test $(ALL)
 	@echo; echo "Tests with real schedulers and containers: make test, make test-all (see test/tiers.yaml)"
 
 .PHONY: test-docs
@@ -193,7 +195,7 @@ race: build ## operator, server and tools with Go's race detector (needs a C com
 	@# The race detector needs several times the memory and allocates. Therefore the tests that limit these are skipped.
 	@# TestPeers has its own target (test-peers).
 	CGO_ENABLED=1 go test -race -tags cluster -timeout 40m -skip '^(TestUnderAttack|TestMemoryOfTheChildIsLimited|TestAllocationsOfDecide|TestPeers)$$' \
-		./api/... ./cmd/... ./pkg/... ./scheduler/... ./bench/...
+		./cmd/... ./pkg/... ./scheduler/... ./bench/...
 	CGO_ENABLED=1 go test -race -tags cluster -timeout 40m -run '(OnFake|WithOptions|Mutants)$$' ./test/conformance
 
 FUZZTIME ?= 1m

@@ -17,6 +17,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster/components"
 )
 
+// everyPackage is the pattern of the packages of both modules: that of the API is in the folder api.
+const everyPackage = "mlplatform.example.com/trainingjob-operator/..."
+
 // runner carries out tiers in the repository's folder.
 type runner struct {
 	ctx   context.Context
@@ -43,7 +46,7 @@ func newRunner(ctx context.Context) (*runner, error) {
 // test runs the tests that need nothing but Go, then those of the tier. Packages of the tier are left out of
 // the former, since the latter include their other tests.
 func (r *runner) test() error {
-	all, err := r.output("go", "list", "./...")
+	all, err := r.output("go", "list", everyPackage)
 	if err != nil {
 		return err
 	}

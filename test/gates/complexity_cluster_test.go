@@ -44,7 +44,8 @@ func TestWorkPerJob(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "operator")
 	// A program whose main package is not among them writes no counters.
 	command(t, root, "go", "build", "-cover", "-covermode", "atomic",
-		"-coverpkg", "./api/...,./pkg/...,./scheduler/...,./cmd/operator", "-o", binary, "./cmd/operator")
+		"-coverpkg", "mlplatform.example.com/trainingjob-operator/api/...,./pkg/...,./scheduler/...,./cmd/operator",
+		"-o", binary, "./cmd/operator")
 	const few, many = 100, 1000
 	counted := map[int]work{}
 	for _, jobs := range []int{few, many} {
