@@ -94,7 +94,7 @@ func (s suite) version(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.GitVersion != "v1.37.1" || got.Major != "1" || got.Minor != "37" {
+	if got.GitVersion != "v1.37.2" || got.Major != "1" || got.Minor != "37" {
 		t.Errorf("server version is %+v", got)
 	}
 }

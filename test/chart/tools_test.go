@@ -48,7 +48,7 @@ func render(t *testing.T, values ...string) (string, error) {
 
 func renderIn(t *testing.T, namespace string, values ...string) (string, error) {
 	t.Helper()
-	args := []string{"template", release, folder, "--namespace", namespace, "--kube-version", "1.37.1"}
+	args := []string{"template", release, folder, "--namespace", namespace, "--kube-version", "1.37.2"}
 	for _, v := range values {
 		path := filepath.Join(t.TempDir(), "values.yaml")
 		if err := os.WriteFile(path, []byte(v), 0o600); err != nil {

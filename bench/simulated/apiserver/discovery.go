@@ -15,7 +15,7 @@ func (s *Server) discover(w http.ResponseWriter, r *http.Request) bool {
 		_, _ = w.Write([]byte("ok")) // a client that is gone needs no answer
 		return true
 	case "/version":
-		writeJSON(w, http.StatusOK, serverversion.Info{Major: "1", Minor: "37", GitVersion: "v1.37.1"})
+		writeJSON(w, http.StatusOK, serverversion.Info{Major: "1", Minor: "37", GitVersion: "v1.37.2"})
 		return true
 	case "/api":
 		writeJSON(w, http.StatusOK, &metav1.APIVersions{

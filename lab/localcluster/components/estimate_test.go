@@ -19,7 +19,8 @@ func TestEveryComponentHasABuildTime(t *testing.T) {
 }
 
 func TestTimeLeft(t *testing.T) {
-	const etcd, kubernetes, kwok = 24 * time.Second, 228 * time.Second, 54 * time.Second
+	times := coldBuildTimes()
+	etcd, kubernetes, kwok := times[Etcd], times[Kubernetes], times[KWOK]
 	cases := map[string]struct {
 		reason  string
 		run     run
@@ -49,10 +50,10 @@ func TestTimeLeft(t *testing.T) {
 			}, 0, 2 * (kubernetes + kwok),
 		},
 		"two are built": {
-			"each counts by its size: 48 s and 54 s for 24 s and 54 s",
+			"each counts by its size",
 			run{
 				processors: 2, built: []builtComponent{{Etcd, 2 * etcd}, {KWOK, kwok}}, current: Kubernetes,
-			}, 0, 228 * time.Second * 102 / 78,
+			}, 0, scaled(kubernetes, (2*etcd+kwok).Seconds()/(etcd+kwok).Seconds()),
 		},
 		"longer than expected": {
 			"it may be done at any moment, and takes nothing from what waits",
@@ -84,13 +85,13 @@ func TestDescribe(t *testing.T) {
 		total      int
 		elapsed    time.Duration
 	}{
-		"1 of 4, about 8 minutes left":    {2, Etcd, []string{Kubernetes, KWOK, Volcano}, 4, 0},
-		"2 of 4, about 6 minutes left":    {2, Kubernetes, []string{KWOK, Volcano}, 4, time.Minute},
-		"2 of 2, about 1 minute left":     {2, KWOK, nil, 2, 0},
-		"2 of 2, less than a minute left": {2, KWOK, nil, 2, 40 * time.Second},
+		"1 of 4, about 6 minutes left":    {2, Etcd, []string{Kubernetes, KWOK, Volcano}, 4, 0},
+		"2 of 4, about 5 minutes left":    {2, Kubernetes, []string{KWOK, Volcano}, 4, time.Minute},
+		"2 of 2, about 1 minute left":     {2, Volcano, nil, 2, 80 * time.Second},
+		"2 of 2, less than a minute left": {2, KWOK, nil, 2, 0},
 		"1 of 1, less than a minute left": {2, Kubelet, nil, 1, time.Hour},
-		"1 of 2, about 2 minutes left":    {8, Kubernetes, []string{Kueue}, 2, 0},
-		"1 of 2, about 13 minutes left":   {1, Kubernetes, []string{Kueue}, 2, 0},
+		"1 of 2, about 1 minute left":     {8, Kubernetes, []string{Kueue}, 2, 0},
+		"1 of 2, about 12 minutes left":   {1, Kubernetes, []string{Kueue}, 2, 0},
 	}
 	for want, c := range cases {
 		r := run{processors: c.processors, current: c.current, waiting: c.waiting, total: c.total}
