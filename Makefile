@@ -29,7 +29,7 @@ help: ## list the targets
 
 .PHONY: build
 build: ## bin/operator, bin/server, bin/agent, bin/localcluster and bin/kubectl-tj, each a static binary
-	go build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/operator ./cmd/server ./cmd/localcluster \
+	GOGC=400 go build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/operator ./cmd/server ./cmd/localcluster \
 		./cmd/agent ./cmd/kubectl-tj
 
 .PHONY: generate
