@@ -103,7 +103,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	var applied error
 	if !plan.Transition {
-		applied = r.writer.Apply(ctx, s, plan)
+		applied = r.writer.Apply(ctx, r.availability.Backends, s, plan)
 	}
 	var rejected *memory.Rejection
 	if errors.Is(applied, memory.ErrStale) || errors.As(applied, &rejected) || plan.DeleteJob {

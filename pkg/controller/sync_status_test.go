@@ -9,10 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 	"mlplatform.example.com/trainingjob-operator/scheduler/native"
 	"mlplatform.example.com/trainingjob-operator/scheduler/schedulertest/stubs"
+	"mlplatform.example.com/trainingjob-operator/scheduler/volcano"
 )
 
 const finalizer, endMessage = "example.com/guards-quota", "example.com/end"
@@ -161,5 +163,35 @@ func TestJobThatTheCacheDoesNotShowKeepsItsGroup(t *testing.T) {
 	}
 	if !slices.Contains(f.group().Finalizers, finalizer) {
 		t.Error("the group was released")
+	}
+}
+
+// One edit suspends the job and moves it to another scheduler. The former scheduler's group has the quota
+// until the operator releases it.
+func TestGroupOfTheFormerSchedulerIsReleased(t *testing.T) {
+	f := newFinalizerFixture(t)
+	other := volcano.New(volcano.DefaultOptions())
+	f.r.availability.Backends = append(f.r.availability.Backends, other)
+	for _, kind := range other.Kinds() {
+		f.r.availability.MarkServed(t.Context(), kind)
+	}
+	job := f.job()
+	job.Spec.RunPolicy.Suspend = new(true)
+	job.Spec.RunPolicy.SchedulingPolicy.Scheduler = volcano.Name
+	if err := f.store.Update(t.Context(), job); err != nil {
+		t.Fatal(err)
+	}
+	for range 6 {
+		f.sync()
+		if _, _, err := f.reconcile(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	groups := &schedulingv1beta1.PodGroupList{}
+	if err := f.store.List(t.Context(), groups); err != nil {
+		t.Fatal(err)
+	}
+	if len(groups.Items) > 0 || f.job().Status.Phase != v1alpha1.PhaseSuspended {
+		t.Errorf("the job is %s, and the former scheduler has %+v", f.job().Status.Phase, groups.Items)
 	}
 }

@@ -13,7 +13,6 @@ import (
 // write raises the resourceVersion that the next one must name. The order of the cases is that of Kueue's own
 // reconciler, except that an eviction precedes optional writes (Kueue's issue 14811): evicted gangs must not
 // keep quota.
-// from those who wait for it.
 //
 //	finished, being deleted, job gone,   once no pod is left: remove the finalizer, finish, or release
 //	job over, evicted                    the quota

@@ -15,7 +15,9 @@ import (
 
 // Apply carries out a plan without a transition: group, Service, deletes, creates. Deletes do not wait for a
 // group that is rejected. Creates do, since a scheduler must see a gang before its pods.
-func (w *Objects) Apply(ctx context.Context, s *memory.Observed, plan trainingjob.Plan) error {
+func (w *Objects) Apply(
+	ctx context.Context, backends []scheduler.Backend, s *memory.Observed, plan trainingjob.Plan,
+) error {
 	if plan.DeleteJob {
 		return w.deleteJob(ctx, s.Job)
 	}
@@ -39,7 +41,7 @@ func (w *Objects) Apply(ctx context.Context, s *memory.Observed, plan trainingjo
 	woken := w.wakeScheduler(ctx, s, plan.WakeScheduler)
 	// Before the status is written: other gangs wait for the quota, which is released even if our status fails.
 	err := errors.Join(memory.WithoutWaiting(ready), deleted, created, woken,
-		w.syncStatus(ctx, s, plan.GangStatus))
+		w.syncStatus(ctx, backends, s, plan.GangStatus))
 	var rejected *memory.Rejection
 	switch {
 	case errors.As(err, &rejected):

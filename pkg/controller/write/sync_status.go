@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,19 +23,25 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// syncStatus reports the status of the gang to the scheduler, where its backend is a QuotaSystem.
-func (w *Objects) syncStatus(ctx context.Context, s *memory.Observed, status scheduler.GangStatus) error {
-	quotas := scheduler.Of(s.Backend).QuotaSystem
-	if quotas == nil {
-		return nil
-	}
-	objs := s.GroupObjects()
-	if len(objs) == 0 {
-		return nil
-	}
+// syncStatus reports the status of the gang to the backends that are a QuotaSystem: to that of the job, and
+// to those that it had before, whose objects keep their quota until they are released.
+func (w *Objects) syncStatus(
+	ctx context.Context, backends []scheduler.Backend, s *memory.Observed, status scheduler.GangStatus,
+) error {
 	gang := s.SchedulerGang()
-	objs = append(objs, gang.ClusterObjects...)
-	return w.writeScheduler(ctx, s.Job.UID, quotas.SyncStatus(gang, status, objs))
+	var errs []error
+	for _, b := range backends {
+		quotas, objs := scheduler.Of(b).QuotaSystem, memory.ObjectsOf(b, s.Groups)
+		if s.Backend == nil || b.Name() != s.Backend.Name() {
+			objs = slices.DeleteFunc(objs, func(o client.Object) bool { return o.GetDeletionTimestamp() == nil })
+		}
+		if quotas == nil || len(objs) == 0 {
+			continue
+		}
+		writes := quotas.SyncStatus(gang, status, append(objs, gang.ClusterObjects...))
+		errs = append(errs, w.writeScheduler(ctx, s.Job.UID, writes))
+	}
+	return errors.Join(errs...)
 }
 
 // ReleaseDeleted reports to the schedulers that the jobs which had the name are deleted or terminating:
