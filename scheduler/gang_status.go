@@ -15,9 +15,8 @@ type GangStatus struct {
 	// Elsewhere is the number of a Dispatched gang's ranks that run in another cluster, by the last mirrored
 	// status. It may be outdated if that cluster cannot be reached.
 	Elsewhere int32
-	// Running is true when at least MinAvailable ranks run or have succeeded, Ready when all admitted ranks
-	// do.
-	Running, Ready bool
+	// Ready is true when at least MinAvailable ranks run or have succeeded.
+	Ready bool
 	// Over is true when the outcome of the job is final and no rank will start again. Ended then counts, by
 	// role, the ranks that have no pod that may still run; it never decreases.
 	Over  bool

@@ -70,11 +70,11 @@ func TestDispatchedJobHasItsGroupAlone(t *testing.T) {
 	f.sync()
 	f.wants("nothing changed")
 	f.mirror(func(s *v1alpha1.TrainingJobStatus) {
-		s.Phase, s.Attempt, s.Replicas, s.ReadyReplicas = v1alpha1.PhaseRunning, 1, 2, 1
+		s.Phase, s.Attempt, s.MinAvailable, s.ReadyReplicas = v1alpha1.PhaseRunning, 1, 2, 1
 		s.ReplicaStatuses = map[v1alpha1.Role]v1alpha1.ReplicaStatus{"Worker": {Active: 2, Ready: 1}}
 	})
 	f.wants("ranks that run elsewhere are not missed")
-	want := scheduler.GangStatus{Running: true, Elsewhere: 2, Now: metav1.NewTime(start)}
+	want := scheduler.GangStatus{Elsewhere: 2, Now: metav1.NewTime(start)}
 	if diff := cmp.Diff(want, (*got)[len(*got)-1]); diff != "" {
 		t.Errorf("the scheduler gets the mirrored status (-want +got):\n%s", diff)
 	}

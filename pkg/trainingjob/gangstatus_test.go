@@ -22,7 +22,7 @@ func TestGangStatus(t *testing.T) {
 	}{
 		"running": {
 			"all admitted ranks are running", func(*simulation) {},
-			scheduler.GangStatus{PodsLeft: 2, Running: true, Ready: true},
+			scheduler.GangStatus{PodsLeft: 2, Ready: true},
 		},
 		"draining for good": {
 			"no restart follows a permanent failure, so the ended rank is free", func(sim *simulation) {
@@ -68,5 +68,20 @@ func TestGangStatus(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
 			}
 		})
+	}
+}
+
+// Kueue evicts a gang that is not ready for long, and an elastic gang may never have more than its minimum.
+func TestElasticGangIsReadyFromItsMinimum(t *testing.T) {
+	sim := newSimulation(t, jobtest.New(4, elastic(2)))
+	runGang(sim)
+	for _, lost := range []struct {
+		rank  string
+		ready bool
+	}{{"bert-worker-3", true}, {"bert-worker-2", true}, {"bert-worker-1", false}} {
+		sim.preempt(lost.rank)
+		if got := Decide(sim.snapshot()).GangStatus.Ready; got != lost.ready {
+			t.Errorf("without %s and those after it: ready is %v, want %v", lost.rank, got, lost.ready)
+		}
 	}
 }

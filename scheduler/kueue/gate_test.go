@@ -136,7 +136,7 @@ func TestContest(t *testing.T) {
 
 // TestSpare: the operator sets and removes its mark once each, and changes no other boost.
 func TestSpare(t *testing.T) {
-	running := scheduler.GangStatus{PodsLeft: 4, Running: true, Now: now}
+	running := scheduler.GangStatus{PodsLeft: 4, Now: now}
 	admitted, ours := notEvicted, map[string]string{boostKey: "1", sparedKey: "1"}
 	for name, c := range map[string]struct {
 		spare  *bool

@@ -49,7 +49,7 @@ func TestDeletedWorkloadWithoutQuotaGoesAtOnce(t *testing.T) {
 	}
 	wl := objs[0].(*kueuev1beta2.Workload)
 	wl.DeletionTimestamp = &now
-	running := scheduler.GangStatus{PodsLeft: 4, Running: true, Now: now}
+	running := scheduler.GangStatus{PodsLeft: 4, Now: now}
 	b := kueue.New(kueue.Options{})
 	if got := describe(b.SyncStatus(gang(hasPods), running, objs)); got != "let go" {
 		t.Errorf("wrote %q, want it released", got)

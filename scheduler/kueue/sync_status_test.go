@@ -38,7 +38,7 @@ func TestWritesAreKueuesOwn(t *testing.T) {
 		"finish":   {status: over},
 		// Kueue gets PodsReady only for gangs that are not evicted.
 		"ready": {
-			status: scheduler.GangStatus{PodsLeft: 4, Running: true, Ready: true, Now: now},
+			status: scheduler.GangStatus{PodsLeft: 4, Ready: true, Now: now},
 			change: notEvicted,
 		},
 		"open": {status: scheduler.GangStatus{MayPreempt: true, Now: now}},
@@ -126,7 +126,7 @@ func TestSyncStatus(t *testing.T) {
 	ready := cond(kueuev1beta2.WorkloadPodsReady, metav1.ConditionTrue, "Started",
 		"All pods reached readiness and the workload is running")
 	deleted := func(wl *kueuev1beta2.Workload, _ int) { wl.DeletionTimestamp = &now }
-	running := scheduler.GangStatus{PodsLeft: 4, Running: true, Ready: true, Now: now}
+	running := scheduler.GangStatus{PodsLeft: 4, Ready: true, Now: now}
 	unready := scheduler.GangStatus{PodsLeft: 4, Now: now}
 	gone := scheduler.GangStatus{Gone: true, Over: true, Now: now}
 	over := scheduler.GangStatus{Over: true, Finished: true, Message: "rank 2 failed", Now: now}
@@ -235,7 +235,7 @@ func TestSyncStatus(t *testing.T) {
 		"some ranks ended for good": {
 			"no restart follows", written(reserved, admitted, on, ready),
 			scheduler.GangStatus{
-				PodsLeft: 3, Running: true, Ready: true, Over: true, Ended: map[string]int32{"Worker": 1},
+				PodsLeft: 3, Ready: true, Over: true, Ended: map[string]int32{"Worker": 1},
 				Now: now,
 			},
 			"status kueue-reclaimable-pods: worker 1",
@@ -244,14 +244,14 @@ func TestSyncStatus(t *testing.T) {
 			"a restart may follow, and the number can never decrease",
 			written(reserved, admitted, on, ready),
 			scheduler.GangStatus{
-				PodsLeft: 3, Running: true, Ready: true, Ended: map[string]int32{"Worker": 1}, Now: now,
+				PodsLeft: 3, Ready: true, Ended: map[string]int32{"Worker": 1}, Now: now,
 			},
 			"",
 		},
 		"fewer ended than reported": {
 			"the number must not decrease", written(reserved, admitted, on, ready, reclaimed(2)),
 			scheduler.GangStatus{
-				PodsLeft: 3, Running: true, Ready: true, Over: true, Ended: map[string]int32{"Worker": 1},
+				PodsLeft: 3, Ready: true, Over: true, Ended: map[string]int32{"Worker": 1},
 				Now: now,
 			},
 			"",
@@ -259,7 +259,7 @@ func TestSyncStatus(t *testing.T) {
 		"admitted in part, some ended": {
 			"Kueue counts from the full size", written(reserved, admitted, admission("h100", 2), ready),
 			scheduler.GangStatus{
-				PodsLeft: 1, Running: true, Ready: true, Over: true, Ended: map[string]int32{"Worker": 3},
+				PodsLeft: 1, Ready: true, Over: true, Ended: map[string]int32{"Worker": 3},
 				Now: now,
 			},
 			"",

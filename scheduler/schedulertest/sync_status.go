@@ -18,7 +18,7 @@ func gangStatuses() []scheduler.GangStatus {
 	all := []scheduler.GangStatus{
 		{},
 		{PodsLeft: 4},
-		{PodsLeft: 4, Running: true, Ready: true},
+		{PodsLeft: 4, Ready: true},
 		{PodsLeft: 3, Over: true, Ended: map[string]int32{"Worker": 1}},
 		{Over: true, Finished: true, Success: true, Message: "4/4 ranks succeeded"},
 		{Over: true, Finished: true, Message: "rank 2 failed"},

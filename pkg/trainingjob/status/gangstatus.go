@@ -23,13 +23,10 @@ func GangStatus(o *observation.Observation) scheduler.GangStatus {
 		Success:  phase == v1alpha1.PhaseSucceeded,
 		Message:  o.Job.Status.Message,
 		Now:      o.Time(),
+		Ready:    phase == v1alpha1.PhaseRunning && o.EnoughUp(),
 
 		MayPreempt: mayPreempt(o),
 		Spare:      o.Spare,
-	}
-	if phase == v1alpha1.PhaseRunning {
-		s.Running = true
-		s.Ready = o.Up() == o.Total()
 	}
 	if s.Over {
 		live := map[string]int32{}
@@ -70,8 +67,7 @@ func mayPreempt(o *observation.Observation) bool {
 func MirroredGangStatus(job *v1alpha1.TrainingJob, now time.Time) scheduler.GangStatus {
 	st := job.Status
 	s := scheduler.GangStatus{
-		Running:  st.Phase == v1alpha1.PhaseRunning,
-		Ready:    st.Phase == v1alpha1.PhaseRunning && st.ReadyReplicas == st.Replicas,
+		Ready:    st.Phase == v1alpha1.PhaseRunning && st.ReadyReplicas >= st.MinAvailable,
 		Over:     st.Phase.Finished(),
 		Finished: st.Phase.Finished(),
 		Success:  st.Phase == v1alpha1.PhaseSucceeded,
