@@ -156,6 +156,13 @@ var disruptionStories = map[string]story{
 		sim.removePod("bert-worker-2")
 		sim.narrate("the admin deletes the node, and pod GC deletes the pod")
 	}},
+	"a-node-restarts": {jobtest.New(3, restartNever), func(sim *simulation) {
+		runGang(sim)
+		sim.restartNode("bert-worker-2")
+		sim.exit(1, "bert-worker-0")
+		sim.narrate("a peer notices and exits 1; restartPolicy Never and backoffLimit do not apply")
+		runAgain(sim)
+	}},
 	"a-dead-node-holds-the-gang": {jobtest.New(3), func(sim *simulation) {
 		runGang(sim)
 		loseNode2(sim)

@@ -14,7 +14,6 @@ import (
 
 // TestGangStatus checks the status of the gang that a plan passes to the scheduler.
 func TestGangStatus(t *testing.T) {
-	never := func(j *v1alpha1.TrainingJob) { j.Spec.RestartPolicy = v1alpha1.RestartNever }
 	cases := map[string]struct {
 		reason string
 		act    func(*simulation)
@@ -56,7 +55,7 @@ func TestGangStatus(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			sim := newSimulation(t, jobtest.New(2, never))
+			sim := newSimulation(t, jobtest.New(2, restartNever))
 			runGang(sim)
 			c.act(sim)
 			got := Decide(sim.snapshot()).GangStatus

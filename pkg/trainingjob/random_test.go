@@ -125,7 +125,7 @@ func (sim *simulation) randomEvent(rng *rand.Rand) int32 {
 	anyOf := func(names []string) string { return names[rng.IntN(len(names))] }
 	onNodes := slices.Concat(bound, running)
 	bindable := len(pending) > 0 && sim.gangIsComplete() && sim.job.Status.Phase != v1alpha1.PhaseDraining
-	switch n := rng.IntN(17); {
+	switch n := rng.IntN(18); {
 	case n < 3 && bindable:
 		sim.bind(pending...)
 	case n < 5 && len(bound) > 0:
@@ -141,6 +141,9 @@ func (sim *simulation) randomEvent(rng *rand.Rand) int32 {
 	case n == 13 && len(running) > 0:
 		sim.evictOverLimit(anyOf(running), `Usage of EmptyDir volume "scratch" exceeds the limit "1Gi". `)
 		return 1
+	case n == 17 && len(running) > 0:
+		sim.disruptions++
+		sim.restartNode(anyOf(running))
 	case n == 16 && len(bound) > 0:
 		sim.disruptions++
 		sim.rejectPod(anyOf(bound), "OutOfcpu", "Node didn't have enough resource: cpu")

@@ -212,6 +212,20 @@ func (sim *simulation) exitAt(at time.Time, code int32, names ...string) {
 	sim.logf("%s: exit code %d", strings.Join(orAll(names, []string{"all"}), ", "), code)
 }
 
+// restartNode ends ranks whose kubelet finds no container any more, so that their ends were not observed.
+func (sim *simulation) restartNode(names ...string) {
+	for _, name := range names {
+		sim.updatePod(name, func(p *corev1.Pod) {
+			p.Status.Phase = corev1.PodFailed
+			setContainerState(p, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+				ExitCode: 137, Reason: "ContainerStatusUnknown",
+				Message: "The container could not be located when the pod was terminated",
+			}})
+		})
+	}
+	sim.logf("the node of %s restarts", strings.Join(names, ", "))
+}
+
 // recordSuccess records a rank that exits 0 before it was stopped.
 func (sim *simulation) recordSuccess(pod *corev1.Pod, at time.Time, code int32) {
 	d := sim.job.Status.Drain

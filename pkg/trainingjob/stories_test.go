@@ -116,6 +116,8 @@ func runAgain(sim *simulation) {
 	sim.logCheckpoints()
 }
 
+func restartNever(job *v1alpha1.TrainingJob) { job.Spec.RestartPolicy = v1alpha1.RestartNever }
+
 func setSuspend(sim *simulation, suspend bool) {
 	sim.job.Spec.RunPolicy.Suspend = &suspend
 	sim.job.Generation++

@@ -35,21 +35,21 @@ type Failure struct {
 // failure usually causes the others.
 func failedRanks(job *v1alpha1.TrainingJob, ranks *Attempt) []Failure {
 	var failed []Failure
-	scope := spec.Scope(job)
+	scope, fw := spec.Scope(job), spec.Framework(job)
 	for i := range ranks.Ranks {
 		r := &ranks.Ranks[i]
 		pod := r.LastPod()
 		if pod == nil || r.State == RankSucceeded || pod.Status.Phase != corev1.PodFailed {
 			continue
 		}
-		if _, taken := takenAway(r, pod); taken {
+		if _, taken := takenAway(fw, r, pod); taken {
 			continue
 		}
 		byKubelet := r.Policy == v1alpha1.RestartOnFailure || r.Policy == v1alpha1.RestartAlways
 		if scope == v1alpha1.ScopeRank && byKubelet && !brokeOwnLimit(pod) {
 			continue // the kubelet restarts its containers, so the pod itself failed: only this rank is replaced
 		}
-		f := failureOf(spec.Framework(job), r.RankRef, pod)
+		f := failureOf(fw, r.RankRef, pod)
 		switch r.Policy {
 		case v1alpha1.RestartNever:
 			f.Permanent = true
@@ -101,7 +101,7 @@ func failureOf(fw framework.Framework, ref spec.RankRef, pod *corev1.Pod) Failur
 		return f
 	}
 	t := containers[0]
-	f.ExitCode, f.Finished = &t.ExitCode, t.FinishedAt.Time
+	f.ExitCode, f.Finished = &t.ExitCode, cmp.Or(t.FinishedAt.Time, f.Finished)
 	f.Reason, f.Message = Line(t.Reason), cmp.Or(Lines(t.Message), f.Message)
 	if message, err := checkpoint.ParseTermination([]byte(t.Message)); err == nil {
 		f.readTermination(message)

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/framework"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
@@ -36,17 +37,18 @@ func causes(lost []Loss, failed []Failure) []Loss {
 func lostRanks(job *v1alpha1.TrainingJob, ranks *Attempt) []Loss {
 	var lost []Loss
 	var missing []spec.RankRef
+	fw := spec.Framework(job)
 	for i := range ranks.Ranks {
 		r := &ranks.Ranks[i]
 		switch r.State {
 		case RankMissing:
 			if r.Departed == nil {
 				missing = append(missing, r.RankRef)
-			} else if l, ok := takenAway(r, r.Departed); ok {
+			} else if l, ok := takenAway(fw, r, r.Departed); ok {
 				lost = append(lost, l)
 			}
 		case RankEnding, RankFailed:
-			if l, ok := takenAway(r, r.Pod); ok {
+			if l, ok := takenAway(fw, r, r.Pod); ok {
 				lost = append(lost, l)
 			}
 		}
@@ -131,8 +133,9 @@ func vanished(job *v1alpha1.TrainingJob, ranks *Attempt) bool {
 }
 
 // takenAway reports whether another client or the node stopped this pod while it held a node, and why. A pod
-// that failed by itself and was deleted later was not taken, nor was one that exceeded its own limits.
-func takenAway(r *Rank, pod *corev1.Pod) (Loss, bool) {
+// that failed by itself and was deleted later was not taken, nor was one that exceeded its own limits. A
+// trainer whose end was not observed was taken: its node restarted.
+func takenAway(fw framework.Framework, r *Rank, pod *corev1.Pod) (Loss, bool) {
 	if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodSucceeded && !r.CutShort {
 		return Loss{}, false
 	}
@@ -145,6 +148,11 @@ func takenAway(r *Rank, pod *corev1.Pod) (Loss, bool) {
 	if pod.Status.Phase == corev1.PodFailed && endedByKubelet(pod.Status.Reason) {
 		message := fmt.Sprintf("%s: %s: %s", pod.Name, Line(pod.Status.Reason), sentence(pod.Status.Message))
 		return Loss{Rank: r.RankRef, Reason: v1alpha1.ReasonEvicted, Message: message}, true
+	}
+	if reason, ok := unobservedEnd(pod, fw.Trainer(&pod.Spec).Name); ok && pod.Status.Phase == corev1.PodFailed {
+		message := fmt.Sprintf("%s: the end of its trainer was not observed (%s), so node %s may have restarted",
+			pod.Name, reason, pod.Spec.NodeName)
+		return Loss{Rank: r.RankRef, Reason: v1alpha1.ReasonNodeLost, Message: message}, true
 	}
 	if pod.DeletionTimestamp != nil && (!Ended(pod) || stopRequested(pod)) {
 		message := fmt.Sprintf("pod %s was deleted by another client", pod.Name)
@@ -188,6 +196,19 @@ func brokeOwnLimit(pod *corev1.Pod) bool {
 			strings.HasPrefix(m, "Pod ephemeral local storage usage exceeds the total limit of ") ||
 			strings.HasPrefix(m, "Container ") &&
 				strings.Contains(m, " exceeded its local ephemeral storage limit "))
+}
+
+// unobservedEnd returns the reason in the status of a container that ended while nothing watched it. Its exit
+// code is invented: 137 by the kubelet if the runtime does not know the container any more
+// (k8s.io/kubernetes/pkg/kubelet/container, ContainerReasonStatusUnknown), 255 by containerd if it finds no
+// task for it (internal/cri/server, unknownExitReason).
+func unobservedEnd(pod *corev1.Pod, container string) (reason string, ok bool) {
+	for _, s := range pod.Status.ContainerStatuses {
+		if t := s.State.Terminated; s.Name == container && t != nil {
+			return t.Reason, t.Reason == "ContainerStatusUnknown" || t.Reason == "Unknown" && t.ExitCode == 255
+		}
+	}
+	return "", false
 }
 
 // endedByKubelet reports whether a pod's reason is that the kubelet stopped or rejected it because of the

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/framework"
 )
 
 // TestTakenAway checks which pods count as taken by a disruption, and the reason.
@@ -36,6 +37,14 @@ func TestTakenAway(t *testing.T) {
 	unbound := func(p *corev1.Pod) { p.Spec.NodeName = "" }
 	message := func(text string) func(*corev1.Pod) {
 		return func(p *corev1.Pod) { p.Status.Message = text }
+	}
+	ended := func(reason string, code int32) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Spec.Containers = []corev1.Container{{Name: "trainer"}}
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "trainer", State: corev1.ContainerState{
+				Terminated: &corev1.ContainerStateTerminated{Reason: reason, ExitCode: code},
+			}}}
+		}
 	}
 	endedBeforeItWasDeleted := func(p *corev1.Pod) {
 		p.Generation, p.Status.ObservedGeneration = 2, 1
@@ -70,10 +79,16 @@ func TestTakenAway(t *testing.T) {
 		"deleted before it held a node": {bound(deleted, unbound), ""},
 		"succeeded, then deleted":       {bound(deleted, succeeded), ""},
 		"failed because it was deleted": {bound(deleted, failed("")), v1alpha1.ReasonPodDeleted},
-		"a mark that was taken back":    {bound(target("x"), withdrawn), ""},
+		"on a node that restarted": {
+			bound(failed(""), ended("ContainerStatusUnknown", 137)), v1alpha1.ReasonNodeLost,
+		},
+		"whose task containerd lost": {bound(failed(""), ended("Unknown", 255)), v1alpha1.ReasonNodeLost},
+		"failed with the same code":  {bound(failed(""), ended("Error", 255)), ""},
+		"killed":                     {bound(failed(""), ended("Error", 137)), ""},
+		"a mark that was taken back": {bound(target("x"), withdrawn), ""},
 	}
 	for name, c := range cases {
-		l, taken := takenAway(&Rank{}, c.pod)
+		l, taken := takenAway(framework.Framework{}, &Rank{}, c.pod)
 		if taken != (c.want != "") || (taken && l.Reason != c.want) {
 			t.Errorf("%s: taken %t for %q, want %q", name, taken, l.Reason, c.want)
 		}
