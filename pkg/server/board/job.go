@@ -71,11 +71,8 @@ type jobFrame struct {
 	// Done is the action that was just requested, or empty.
 	Done            string
 	CSRFField, CSRF string
-	fragments       []fragment.Fragment
+	fragment.Frame
 }
-
-// Contents of a container.
-func (f jobFrame) Contents(in string) template.HTML { return fragment.Contents(f.fragments, in) }
 
 // job is the page of one job.
 func (b *Board) job(r *http.Request) (view, error) {
@@ -116,7 +113,7 @@ func (b *Board) job(r *http.Request) (view, error) {
 		title: at.Namespace + "/" + at.Name, uid: known.Live.UID,
 		fragments: slices.Concat([]fragment.Fragment{actions}, sections, ranks),
 		body: func(fragments []fragment.Fragment) (template.HTML, error) {
-			f.fragments = fragments
+			f.Frame = fragments
 			return execute("job", f)
 		},
 	}, nil
@@ -148,7 +145,7 @@ func (b *Board) pastJob(r *http.Request) (view, error) {
 	return view{
 		title: job.Namespace + "/" + job.Name, fragments: slices.Concat([]fragment.Fragment{notice}, sections),
 		body: func(fragments []fragment.Fragment) (template.HTML, error) {
-			return execute("past-job", jobFrame{fragments: fragments})
+			return execute("past-job", jobFrame{Frame: fragments})
 		},
 	}, nil
 }

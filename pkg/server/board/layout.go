@@ -1,16 +1,14 @@
 package board
 
 import (
-	"crypto/sha256"
 	"embed"
-	"encoding/base64"
 	"html/template"
 	"net/http"
 	"net/url"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board/fragment"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/listview"
 )
 
@@ -89,8 +87,7 @@ func (b *Board) layout(r *http.Request, title string) layout {
 
 // reader is a digest of the user and the session: the forms of a page are valid only in its session.
 func (b *Board) reader(r *http.Request) string {
-	sum := sha256.Sum256([]byte(b.User(r).Name + "\x00" + b.CSRF(r)))
-	return base64.RawURLEncoding.EncodeToString(sum[:9])
+	return fragment.Hash(b.User(r).Name, b.CSRF(r))
 }
 
 // liveURL returns the URL of a page's stream, for the job with uid if not empty.
@@ -105,9 +102,5 @@ func liveURL(r *http.Request, uid types.UID) string {
 
 // execute a template of the board.
 func execute(name string, data any) (template.HTML, error) {
-	var b strings.Builder
-	if err := templates.ExecuteTemplate(&b, name, data); err != nil {
-		return "", err
-	}
-	return template.HTML(b.String()), nil
+	return fragment.Execute(templates, name, data)
 }

@@ -2,6 +2,7 @@ package board
 
 import (
 	"html/template"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -33,9 +34,7 @@ func (b *Board) Problem(w http.ResponseWriter, r *http.Request, p *problem.Probl
 		return
 	}
 	setPolicy(w.Header())
-	for name, values := range p.GetHeaders() {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), p.GetHeaders())
 	l := b.layout(r, p.Title)
 	if r.Method == http.MethodGet {
 		l.Refresh, _ = strconv.Atoi(p.GetHeaders().Get("Retry-After")) // 0 where it is absent

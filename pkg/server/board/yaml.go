@@ -49,7 +49,7 @@ func (b *Board) yaml(r *http.Request) (view, error) {
 	return view{
 		title: f.Namespace + "/" + f.Name + ": YAML", fragments: []fragment.Fragment{text}, uid: uid,
 		body: func(fragments []fragment.Fragment) (template.HTML, error) {
-			f.fragments = fragments
+			f.Frame = fragments
 			return execute("yaml", f)
 		},
 	}, nil

@@ -2,6 +2,7 @@ package problem
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 )
 
@@ -10,9 +11,7 @@ import (
 func Write(w http.ResponseWriter, _ *http.Request, err error) *Problem {
 	p := Of(err)
 	h := w.Header()
-	for name, values := range p.header {
-		h[name] = values
-	}
+	maps.Copy(h, p.header)
 	h.Set("Content-Type", MediaType)
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(p.Status)
@@ -20,9 +19,4 @@ func Write(w http.ResponseWriter, _ *http.Request, err error) *Problem {
 	encoder.SetEscapeHTML(false)
 	_ = encoder.Encode(p) // the client can have disconnected
 	return p
-}
-
-// WriteStatus responds with a Problem of the type of a status. It is an identity.WriteProblem.
-func WriteStatus(w http.ResponseWriter, r *http.Request, status int, detail, field, remedy string) {
-	Write(w, r, ForStatus(status, detail, remedy).About(field))
 }

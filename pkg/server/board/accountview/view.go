@@ -51,23 +51,15 @@ type Links struct {
 
 // Fragments of the page, in the containers of Body.
 func (v *View) Fragments() ([]fragment.Fragment, error) {
-	var all []fragment.Fragment
-	var failed error
-	add := func(name, in, id string, data any) {
-		if failed == nil {
-			var f fragment.Fragment
-			f, failed = fragment.Render(templates, name, in, id, data)
-			all = append(all, f)
-		}
-	}
+	p := &fragment.Page{Templates: templates}
 	a := &v.Accounting
-	add("sum", "accounting-sum", "accounting-all", v.figures(&a.Total))
-	add("notes", "accounting-notes", "accounting-problems", struct {
+	p.Add("sum", "accounting-sum", "accounting-all", v.figures(&a.Total))
+	p.Add("notes", "accounting-notes", "accounting-problems", struct {
 		*rest.Accounting
 		Empty bool
 	}{a, len(a.Items) == 0})
 	if len(a.By) == 0 {
-		return all, failed
+		return p.All, p.Err
 	}
 	pager := parameters.NewPager(len(a.Items), perPage, v.Query.Page, func(page int) string {
 		return v.Query.at(page).URL()
@@ -75,10 +67,10 @@ func (v *View) Fragments() ([]fragment.Fragment, error) {
 	most := v.most()
 	for i := range a.Items[pager.First-1 : pager.Last] {
 		r := v.row(&a.Items[pager.First-1+i], most)
-		add("row", "accounting-rows", r.ID, r)
+		p.Add("row", "accounting-rows", r.ID, r)
 	}
-	add("pager", "accounting-pages", "accounting-pager", pager)
-	return all, failed
+	p.Add("pager", "accounting-pages", "accounting-pager", pager)
+	return p.All, p.Err
 }
 
 // most GPU-seconds of any row, on all pages: the length of a full bar.
@@ -181,21 +173,14 @@ func hash(texts ...string) string {
 
 // Body is the frame of the page, with its fragments in it.
 func (v *View) Body(fragments []fragment.Fragment) (template.HTML, error) {
-	var out strings.Builder
-	if err := templates.ExecuteTemplate(&out, "accounting", body{v, fragments}); err != nil {
-		return "", err
-	}
-	return template.HTML(out.String()), nil
+	return fragment.Execute(templates, "accounting", body{v, fragments})
 }
 
 // body is the data of the frame's template.
 type body struct {
 	*View
-	fragments []fragment.Fragment
+	fragment.Frame
 }
-
-// Contents of a container.
-func (b body) Contents(in string) template.HTML { return fragment.Contents(b.fragments, in) }
 
 // Last day of the period.
 func (b body) Last() string {

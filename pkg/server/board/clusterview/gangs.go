@@ -1,6 +1,7 @@
 package clusterview
 
 import (
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board/fragment"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/palette"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/placement"
 )
@@ -12,13 +13,13 @@ const (
 )
 
 // gangs adds the legend of the largest gangs, and one line for all others.
-func (v *View) gangs(p *page) {
+func (v *View) gangs(p *fragment.Page) {
 	shown := min(len(v.Map.Gangs), maxGangs)
 	if i, asked := v.asked(); asked && i >= shown {
-		p.add("gang", "map-gangs", "map-gang-"+hash(string(v.Map.Gangs[i].UID)), v.gang(i))
+		p.Add("gang", "map-gangs", "map-gang-"+fragment.Hash(string(v.Map.Gangs[i].UID)), v.gang(i))
 	}
 	for i := range shown {
-		p.add("gang", "map-gangs", "map-gang-"+hash(string(v.Map.Gangs[i].UID)), v.gang(i))
+		p.Add("gang", "map-gangs", "map-gang-"+fragment.Hash(string(v.Map.Gangs[i].UID)), v.gang(i))
 	}
 	rest := others{Gangs: len(v.Map.Gangs) - shown, Other: v.Map.Totals.Other}
 	for i := shown; i < len(v.Map.Gangs); i++ {
@@ -26,7 +27,7 @@ func (v *View) gangs(p *page) {
 	}
 	rest.None, rest.Unknown = shown == 0, !v.Map.HoldersKnown
 	if rest.Gangs > 0 || rest.Other > 0 || rest.None {
-		p.add("others", "map-gangs", "map-gang-others", rest)
+		p.Add("others", "map-gangs", "map-gang-others", rest)
 	}
 }
 
@@ -54,18 +55,18 @@ func (v *View) gang(i int) legend {
 	g := v.Map.Gangs[i]
 	look := palette.Of(string(g.UID))
 	return legend{
-		ID: "map-gang-" + hash(string(g.UID)), Class: look.Class(), D: look.Cell(0, 0), Gang: g,
+		ID: "map-gang-" + fragment.Hash(string(g.UID)), Class: look.Class(), D: look.Cell(0, 0), Gang: g,
 		Job: v.Links.Job(g.Namespace, g.Name), Show: v.Query.of(string(g.UID)).URL(),
 		Current: v.Query.Gang == string(g.UID), NodesKnown: v.Map.NodesKnown,
 	}
 }
 
 // waiting adds the gangs that have waited longest.
-func (v *View) waiting(p *page) {
+func (v *View) waiting(p *fragment.Page) {
 	shown := min(len(v.Map.Waiting), maxWaiting)
 	for _, w := range v.Map.Waiting[:shown] {
-		id := "map-waits-" + hash(string(w.UID))
-		p.add("waits", "map-waiting", id, struct {
+		id := "map-waits-" + fragment.Hash(string(w.UID))
+		p.Add("waits", "map-waiting", id, struct {
 			placement.Waiting
 			ID, Job string
 		}{w, id, v.Links.Job(w.Namespace, w.Name)})
@@ -80,5 +81,5 @@ func (v *View) waiting(p *page) {
 		more.GPUs += w.GPUs
 		more.Unknown = more.Unknown || w.Phase == ""
 	}
-	p.add("waits-all", "map-waiting", "map-waits-all", more)
+	p.Add("waits-all", "map-waiting", "map-waits-all", more)
 }

@@ -1,12 +1,13 @@
 package clusterview
 
 import (
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board/fragment"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/palette"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/placement"
 )
 
 // detail adds the selected node.
-func (v *View) detail(p *page) {
+func (v *View) detail(p *fragment.Page) {
 	if v.Query.Node == "" {
 		return
 	}
@@ -21,7 +22,7 @@ func (v *View) detail(p *page) {
 			}
 		}
 	}
-	p.add("detail", "map-detail", "map-node", d)
+	p.Add("detail", "map-detail", "map-node", d)
 }
 
 type detail struct {
@@ -66,7 +67,7 @@ type group struct {
 }
 
 // groups of nodes: as tiles, or as rows of a table.
-func (v *View) groups(p *page) {
+func (v *View) groups(p *fragment.Page) {
 	for i := range v.Map.Groups {
 		g := &v.Map.Groups[i]
 		if v.Query.Kind != "" && v.Query.Kind != g.Kind {
@@ -76,33 +77,33 @@ func (v *View) groups(p *page) {
 			v.rows(p, g)
 			continue
 		}
-		id := "map-group-" + hash(g.Kind, g.DomainKey, g.Domain)
+		id := "map-group-" + fragment.Hash(g.Kind, g.DomainKey, g.Domain)
 		heading := group{id, *g, v.kindName(g), v.Map.HoldersKnown}
-		p.add("group", "map-nodes", id, heading)
+		p.Add("group", "map-nodes", id, heading)
 		v.tiles(p, g.Nodes)
 	}
 }
 
-func (v *View) tiles(p *page, nodes []placement.NodeUse) {
+func (v *View) tiles(p *fragment.Page, nodes []placement.NodeUse) {
 	gang, asked := v.asked()
 	var key []byte
 	for i := range nodes {
-		if p.err != nil {
+		if p.Err != nil {
 			return
 		}
 		n := &nodes[i]
 		if v.Tiles == nil {
-			p.add("tile", "map-nodes", tileID(n), v.tile(n, gang, asked))
+			p.Add("tile", "map-nodes", tileID(n), v.tile(n, gang, asked))
 			continue
 		}
 		key = v.tileKey(key[:0], n)
 		if f, known := v.Tiles.get(key); known {
-			p.all = append(p.all, f)
+			p.All = append(p.All, f)
 			continue
 		}
-		p.add("tile", "map-nodes", tileID(n), v.tile(n, gang, asked))
-		if p.err == nil {
-			v.Tiles.put(key, p.all[len(p.all)-1])
+		p.Add("tile", "map-nodes", tileID(n), v.tile(n, gang, asked))
+		if p.Err == nil {
+			v.Tiles.put(key, p.All[len(p.All)-1])
 		}
 	}
 }
@@ -117,14 +118,14 @@ type row struct {
 	NodesKnown, HoldersKnown bool
 }
 
-func (v *View) rows(p *page, g *placement.Group) {
+func (v *View) rows(p *fragment.Page, g *placement.Group) {
 	gang, asked := v.asked()
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
 		if asked && !n.Has(gang) {
 			continue
 		}
-		p.add("row", "map-rows", tileID(n), row{
+		p.Add("row", "map-rows", tileID(n), row{
 			tileID(n), v.Query.at(n.Name).URL(), *n, g.Kind, g.Domain, v.holders(n),
 			reasons(n.Reasons), v.Map.NodesKnown, v.Map.HoldersKnown,
 		})

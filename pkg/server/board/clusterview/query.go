@@ -46,12 +46,7 @@ func ParseQuery(values url.Values) (Query, error) {
 
 // URL of the page, relative to itself. ParseQuery reads its parameters.
 func (q Query) URL() string {
-	v := url.Values{}
-	for name, value := range map[string]string{"node": q.Node, "gang": q.Gang, "kind": q.Kind} {
-		if value != "" {
-			v.Set(name, value)
-		}
-	}
+	v := parameters.Values(map[string]string{"node": q.Node, "gang": q.Gang, "kind": q.Kind})
 	if q.Table {
 		v.Set("view", "table")
 	}

@@ -3,18 +3,19 @@ package clusterview
 import (
 	"slices"
 
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board/fragment"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/placement"
 )
 
 // totals of the cluster, and of each kind of GPU if there are several.
-func (v *View) totals(p *page) {
-	p.add("total", "map-totals", "map-total", v.total("All", "", v.Map.Totals))
+func (v *View) totals(p *fragment.Page) {
+	p.Add("total", "map-totals", "map-total", v.total("All", "", v.Map.Totals))
 	kinds := v.kinds()
 	if len(kinds) < 2 && v.Query.Kind == "" {
 		return
 	}
 	for _, k := range kinds {
-		p.add("total", "map-totals", "map-total-"+hash(k.Kind), v.total(k.Kind, k.Kind, k.Totals))
+		p.Add("total", "map-totals", "map-total-"+fragment.Hash(k.Kind), v.total(k.Kind, k.Kind, k.Totals))
 	}
 }
 
@@ -68,7 +69,7 @@ type segment struct {
 func (v *View) total(name, kind string, t placement.Totals) total {
 	id := "map-total"
 	if kind != "" {
-		id += "-" + hash(kind)
+		id += "-" + fragment.Hash(kind)
 	}
 	return total{
 		ID: id, Name: name, Href: v.Query.only(kind).URL(), Current: v.Query.Kind == kind, Totals: t,

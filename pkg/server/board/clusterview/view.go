@@ -1,9 +1,7 @@
 package clusterview
 
 import (
-	"crypto/sha256"
 	"embed"
-	"encoding/base64"
 	"html/template"
 	"slices"
 	"strings"
@@ -61,50 +59,35 @@ func (v *View) asked() (index int, is bool) {
 	return i, true
 }
 
-// page collects fragments.
-type page struct {
-	all []fragment.Fragment
-	err error
-}
-
-// add renders a fragment; after an error it does nothing.
-func (p *page) add(name, in, id string, data any) {
-	if p.err != nil {
-		return
-	}
-	f, err := fragment.Render(templates, name, in, id, data)
-	p.all, p.err = append(p.all, f), err
-}
-
 // Fragments of the page, in the containers of Body.
 func (v *View) Fragments() ([]fragment.Fragment, error) {
-	p := &page{}
+	p := &fragment.Page{Templates: templates}
 	v.notes(p)
 	v.totals(p)
 	v.gangs(p)
 	v.waiting(p)
 	v.detail(p)
 	v.groups(p)
-	return p.all, p.err
+	return p.All, p.Err
 }
 
 // notes are problems of the map.
-func (v *View) notes(p *page) {
+func (v *View) notes(p *fragment.Page) {
 	for _, problem := range v.Map.Problems {
-		id := "map-problem-" + hash(problem.Detail)
-		p.add("problem", "map-notes", id, struct {
+		id := "map-problem-" + fragment.Hash(problem.Detail)
+		p.Add("problem", "map-notes", id, struct {
 			ID string
 			placement.Problem
 		}{id, problem})
 	}
 	if _, asked := v.asked(); asked {
-		p.add("asked", "map-notes", "map-asked", v.askedNote())
+		p.Add("asked", "map-notes", "map-asked", v.askedNote())
 	}
 	hasKind := func(g placement.Group) bool { return g.Kind == v.Query.Kind }
 	if v.Map.Totals.Nodes == 0 {
-		p.add("nothing", "map-notes", "map-nothing", v)
+		p.Add("nothing", "map-notes", "map-nothing", v)
 	} else if v.Query.Kind != "" && !slices.ContainsFunc(v.Map.Groups, hasKind) {
-		p.add("no-kind", "map-notes", "map-no-kind",
+		p.Add("no-kind", "map-notes", "map-no-kind",
 			struct{ Kind, All string }{v.Query.Kind, v.Query.only("").URL()})
 	}
 }
@@ -124,29 +107,16 @@ func (v *View) askedNote() askedNote {
 	return note
 }
 
-// hash of texts, usable in an id.
-func hash(texts ...string) string {
-	sum := sha256.Sum256([]byte(strings.Join(texts, "\x00")))
-	return base64.RawURLEncoding.EncodeToString(sum[:9])
-}
-
 // Body is the frame of the page, with its fragments in it.
 func (v *View) Body(fragments []fragment.Fragment) (template.HTML, error) {
-	var out strings.Builder
-	if err := templates.ExecuteTemplate(&out, "map", body{v, fragments}); err != nil {
-		return "", err
-	}
-	return template.HTML(out.String()), nil
+	return fragment.Execute(templates, "map", body{v, fragments})
 }
 
 // body is the data of the frame's template.
 type body struct {
 	*View
-	fragments []fragment.Fragment
+	fragment.Frame
 }
-
-// Contents of a container.
-func (b body) Contents(in string) template.HTML { return fragment.Contents(b.fragments, in) }
 
 // AsMap and AsTable are the URLs of the page's two views.
 func (b body) AsMap() string   { return b.Query.as(false).URL() }

@@ -73,14 +73,10 @@ func (v *View) row(job *history.Job) row {
 
 // Fragments of the page, in the containers of Body.
 func (v *View) Fragments() ([]fragment.Fragment, error) {
-	all := make([]fragment.Fragment, 0, len(v.Jobs)+1)
+	p := &fragment.Page{Templates: templates}
 	for i := range v.Jobs {
 		r := v.row(&v.Jobs[i])
-		f, err := fragment.Render(templates, "past", "past", r.ID, r)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, f)
+		p.Add("past", "past", r.ID, r)
 	}
 	pages := struct {
 		First, Next, All string
@@ -93,14 +89,14 @@ func (v *View) Fragments() ([]fragment.Fragment, error) {
 	if v.Next != "" {
 		pages.Next = v.Query.at(v.Next).URL()
 	}
-	f, err := fragment.Render(templates, "pager", "past-pages", "past-pager", pages)
-	return append(all, f), err
+	p.Add("pager", "past-pages", "past-pager", pages)
+	return p.All, p.Err
 }
 
 // Body is the frame of the page, with its fragments in it. The filter suggests values of the jobs on the
 // page.
 func (v *View) Body(fragments []fragment.Fragment) (template.HTML, error) {
-	b := body{View: v, fragments: fragments}
+	b := body{View: v, Frame: fragments}
 	for i := range v.Jobs {
 		b.Namespaces = append(b.Namespaces, v.Jobs[i].Namespace)
 		b.Queues = append(b.Queues, v.Jobs[i].Queue)
@@ -109,22 +105,15 @@ func (v *View) Body(fragments []fragment.Fragment) (template.HTML, error) {
 	for _, values := range []*[]string{&b.Namespaces, &b.Queues, &b.Users} {
 		*values = parameters.Suggestions(*values)
 	}
-	var out strings.Builder
-	if err := templates.ExecuteTemplate(&out, "history", b); err != nil {
-		return "", err
-	}
-	return template.HTML(out.String()), nil
+	return fragment.Execute(templates, "history", b)
 }
 
 // body is the data of the frame's template.
 type body struct {
 	*View
 	Namespaces, Queues, Users []string
-	fragments                 []fragment.Fragment
+	fragment.Frame
 }
-
-// Contents of a container.
-func (b body) Contents(in string) template.HTML { return fragment.Contents(b.fragments, in) }
 
 // Choices of phases.
 func (b body) Choices() []parameters.Choice { return parameters.Choices(phases, b.Query.Phases) }

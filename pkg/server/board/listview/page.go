@@ -155,10 +155,8 @@ func (l *List) passes(job *v1alpha1.TrainingJob) bool {
 // Fragments of the page: the counts by phase, the rows, the pager, and a note if there are no rows.
 func (l *List) Fragments() ([]fragment.Fragment, error) {
 	jobs, counts := l.selected()
-	all, err := l.counts(counts)
-	if err != nil {
-		return nil, err
-	}
+	out := &fragment.Page{Templates: templates}
+	l.counts(out, counts)
 	p := parameters.NewPager(len(jobs), l.Query.Limit, l.Query.Page, func(page int) string {
 		return l.Query.at(page).URL()
 	})
@@ -167,14 +165,11 @@ func (l *List) Fragments() ([]fragment.Fragment, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, row)
+		out.All = append(out.All, row)
 	}
-	f, err := fragment.Render(templates, "pager", "pages", "pager", p)
-	if err != nil {
-		return nil, err
-	}
-	if all = append(all, f); p.First <= p.Last {
-		return all, nil
+	out.Add("pager", "pages", "pager", p)
+	if p.First <= p.Last {
+		return out.All, out.Err
 	}
 	note := struct {
 		Any  bool // whether there are jobs at all
@@ -185,8 +180,8 @@ func (l *List) Fragments() ([]fragment.Fragment, error) {
 	if len(jobs) > 0 {
 		note.Page, note.Last = p.Pages, l.Query.at(p.Pages).URL()
 	}
-	f, err = fragment.Render(templates, "note", "notes", "nothing", note)
-	return append(all, f), err
+	out.Add("note", "notes", "nothing", note)
+	return out.All, out.Err
 }
 
 // count of the jobs of a phase.
@@ -196,7 +191,7 @@ type count struct {
 	Current               bool
 }
 
-func (l *List) counts(of map[v1alpha1.Phase]int) ([]fragment.Fragment, error) {
+func (l *List) counts(out *fragment.Page, of map[v1alpha1.Phase]int) {
 	total := 0
 	for _, n := range of {
 		total += n
@@ -212,20 +207,14 @@ func (l *List) counts(of map[v1alpha1.Phase]int) ([]fragment.Fragment, error) {
 			})
 		}
 	}
-	var rendered []fragment.Fragment
 	for _, c := range all {
-		f, err := fragment.Render(templates, "count", "counts", c.ID, c)
-		if err != nil {
-			return nil, err
-		}
-		rendered = append(rendered, f)
+		out.Add("count", "counts", c.ID, c)
 	}
-	return rendered, nil
 }
 
 // Body is the frame of the page, with its fragments in it. Updates do not change the filter's suggestions.
 func (l *List) Body(fragments []fragment.Fragment) (template.HTML, error) {
-	b := body{List: l, fragments: fragments}
+	b := body{List: l, Frame: fragments}
 	for _, job := range l.Jobs {
 		b.Namespaces = append(b.Namespaces, job.Namespace)
 		b.Queues = append(b.Queues, history.QueueOf(job))
@@ -234,22 +223,15 @@ func (l *List) Body(fragments []fragment.Fragment) (template.HTML, error) {
 	for _, values := range []*[]string{&b.Namespaces, &b.Queues, &b.Users} {
 		*values = parameters.Suggestions(*values)
 	}
-	var out strings.Builder
-	if err := templates.ExecuteTemplate(&out, "jobs", b); err != nil {
-		return "", err
-	}
-	return template.HTML(out.String()), nil
+	return fragment.Execute(templates, "jobs", b)
 }
 
 // body is the data of the frame's template.
 type body struct {
 	*List
 	Namespaces, Queues, Users []string
-	fragments                 []fragment.Fragment
+	fragment.Frame
 }
-
-// Contents of a container.
-func (b body) Contents(in string) template.HTML { return fragment.Contents(b.fragments, in) }
 
 // Choices of phases.
 func (b body) Choices() []parameters.Choice { return parameters.Choices(phases, b.Query.Phases) }

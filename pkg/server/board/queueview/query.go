@@ -48,14 +48,7 @@ func ParseQuery(values url.Values) (Query, error) {
 
 // URL of the page, relative to itself. ParseQuery reads its parameters.
 func (q Query) URL() string {
-	v := url.Values{}
-	for name, value := range map[string]string{
-		"namespace": q.Namespace, "scheduler": q.Scheduler, "q": q.Text,
-	} {
-		if value != "" {
-			v.Set(name, value)
-		}
-	}
+	v := parameters.Values(map[string]string{"namespace": q.Namespace, "scheduler": q.Scheduler, "q": q.Text})
 	if q.Busy {
 		v.Set("busy", "1")
 	}

@@ -2,9 +2,7 @@ package queueview
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"embed"
-	"encoding/base64"
 	"html/template"
 	"slices"
 	"strings"
@@ -49,18 +47,10 @@ type Links struct {
 
 // Fragments of the page, in the containers of Body.
 func (v *View) Fragments() ([]fragment.Fragment, error) {
-	var all []fragment.Fragment
-	var failed error
-	add := func(name, in, id string, data any) {
-		if failed == nil {
-			var f fragment.Fragment
-			f, failed = fragment.Render(templates, name, in, id, data)
-			all = append(all, f)
-		}
-	}
+	p := &fragment.Page{Templates: templates}
 	for _, u := range v.List.Unreadable {
-		id := "queue-unreadable-" + hash(u.Kind)
-		add("unreadable", "queue-notes", id, struct {
+		id := "queue-unreadable-" + fragment.Hash(u.Kind)
+		p.Add("unreadable", "queue-notes", id, struct {
 			ID string
 			queues.Unreadable
 		}{id, u})
@@ -70,22 +60,22 @@ func (v *View) Fragments() ([]fragment.Fragment, error) {
 		if of := &v.List.Items[i]; v.Query.passes(of) {
 			shown++
 			q := v.queue(of)
-			add("queue", "queues", q.ID, q)
+			p.Add("queue", "queues", q.ID, q)
 			for _, j := range q.Waits {
-				add("waits", q.ID+"-waits", j.ID, j)
+				p.Add("waits", q.ID+"-waits", j.ID, j)
 			}
 			for _, j := range q.Runs {
-				add("runs", q.ID+"-runs", j.ID, j)
+				p.Add("runs", q.ID+"-runs", j.ID, j)
 			}
 		}
 	}
 	if shown == 0 {
-		add("nothing", "queue-notes", "queue-nothing", struct {
+		p.Add("nothing", "queue-notes", "queue-nothing", struct {
 			Any bool
 			All string
 		}{len(v.List.Items) > 0, Query{}.URL()})
 	}
-	return all, failed
+	return p.All, p.Err
 }
 
 // queue is the data of one queue.
@@ -150,22 +140,19 @@ func leads(of, to *queues.Queue) bool {
 
 func (v *View) jobs(queue string, all []queues.Job) (shown []job, more int) {
 	for _, j := range all[:min(len(all), maxJobs)] {
-		shown = append(shown, job{queue + "-" + hash(j.Namespace, j.Name), j, v.Links.Job(j.Namespace, j.Name)})
+		id := queue + "-" + fragment.Hash(j.Namespace, j.Name)
+		shown = append(shown, job{id, j, v.Links.Job(j.Namespace, j.Name)})
 	}
 	return shown, len(all) - len(shown)
 }
 
-func idOf(kind, namespace, name string) string { return "queue-" + hash(kind, namespace, name) }
-
-// hash of texts, usable in an id.
-func hash(texts ...string) string {
-	sum := sha256.Sum256([]byte(strings.Join(texts, "\x00")))
-	return base64.RawURLEncoding.EncodeToString(sum[:9])
+func idOf(kind, namespace, name string) string {
+	return "queue-" + fragment.Hash(kind, namespace, name)
 }
 
 // Body is the frame of the page, with its fragments in it. Updates do not change the filter's choices.
 func (v *View) Body(fragments []fragment.Fragment) (template.HTML, error) {
-	b := body{View: v, fragments: fragments}
+	b := body{View: v, Frame: fragments}
 	for i := range v.List.Items {
 		if s := string(v.List.Items[i].Scheduler); s != "" {
 			b.Schedulers = append(b.Schedulers, s)
@@ -181,11 +168,7 @@ func (v *View) Body(fragments []fragment.Fragment) (template.HTML, error) {
 	slices.Sort(b.Namespaces)
 	b.Schedulers, b.Namespaces = slices.Compact(b.Schedulers), slices.Compact(b.Namespaces)
 	b.Namespaces = b.Namespaces[:min(len(b.Namespaces), maxSuggestions)]
-	var out strings.Builder
-	if err := templates.ExecuteTemplate(&out, "queues", b); err != nil {
-		return "", err
-	}
-	return template.HTML(out.String()), nil
+	return fragment.Execute(templates, "queues", b)
 }
 
 // maxSuggestions of a field of the filter.
@@ -195,8 +178,5 @@ const maxSuggestions = 200
 type body struct {
 	*View
 	Schedulers, Namespaces []string
-	fragments              []fragment.Fragment
+	fragment.Frame
 }
-
-// Contents of a container.
-func (b body) Contents(in string) template.HTML { return fragment.Contents(b.fragments, in) }
