@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -19,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"mlplatform.example.com/trainingjob-operator/bench/result"
+	"mlplatform.example.com/trainingjob-operator/lab/localcluster/layout"
 	"mlplatform.example.com/trainingjob-operator/pkg/config"
 )
 
@@ -68,11 +68,11 @@ type Process struct {
 
 // Start an operator and return once it is ready, which with Elect it is also while another one leads.
 func Start(ctx context.Context, o Options) (*Process, error) {
-	health, err := freeAddress()
+	health, err := layout.FreeAddress()
 	if err != nil {
 		return nil, err
 	}
-	profiles, err := freeAddress()
+	profiles, err := layout.FreeAddress()
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (o Options) configure(file, health, profiles string) error {
 		c.Preemption = o.Preemption
 	}
 	if o.Certificates.Cert != "" {
-		reports, err := freeAddress()
+		reports, err := layout.FreeAddress()
 		if err != nil {
 			return err
 		}
@@ -197,14 +197,4 @@ func (p *Process) Heap(ctx context.Context, file string) error {
 		return fmt.Errorf("getting a profile of the operator's memory: %w", err)
 	}
 	return result.WriteWhole(file, text)
-}
-
-// freeAddress asks the kernel for an unused port of this machine.
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("finding a free port: %w", err)
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -138,17 +137,6 @@ func writePID(lock *os.File, pid int) error {
 		return fmt.Errorf("writing a pid: %w", err)
 	}
 	return nil
-}
-
-// freeAddress returns a free loopback address. If another program takes it before the process listens, the
-// process ends and logs that.
-func freeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("choosing a port: %w", err)
-	}
-	defer listener.Close()
-	return listener.Addr().String(), nil
 }
 
 // waitReady waits until all probe paths at the address report that the process is ready.

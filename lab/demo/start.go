@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
+	"mlplatform.example.com/trainingjob-operator/lab/localcluster/layout"
 )
 
 // readyWithin is how long a process may take to be ready.
@@ -30,11 +31,11 @@ type keepers struct {
 
 // startOperator starts the operator under supervision and waits until it is ready.
 func (s *session) startOperator(ctx context.Context, k keepers) error {
-	address, err := freeAddress()
+	address, err := layout.FreeAddress()
 	if err != nil {
 		return err
 	}
-	reports, err := freeAddress()
+	reports, err := layout.FreeAddress()
 	if err != nil {
 		return err
 	}
@@ -50,11 +51,11 @@ func (s *session) startOperator(ctx context.Context, k keepers) error {
 // startServer starts the server under supervision, waits until it has seen the cluster, and returns the link
 // to its board.
 func (s *session) startServer(ctx context.Context, k keepers) (string, error) {
-	address, err := freeAddress()
+	address, err := layout.FreeAddress()
 	if err != nil {
 		return "", err
 	}
-	health, err := freeAddress()
+	health, err := layout.FreeAddress()
 	if err != nil {
 		return "", err
 	}

@@ -99,20 +99,7 @@ func (s *Server) StartAgain(ctx context.Context) error {
 	if err := s.launcher.Start(&s.process); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, process.HealthyWithin)
-	defer cancel()
-	last := errors.New("it was not asked")
-	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
-		if !s.process.Alive() {
-			return false, s.process.Died()
-		}
-		last = s.answers(ctx)
-		return last == nil, nil
-	})
-	if err != nil && ctx.Err() != nil {
-		return fmt.Errorf("waiting until FastTrackML answers: %w; last: %w", err, last)
-	}
-	return err
+	return s.process.WaitUntil(ctx, "FastTrackML", s.answers)
 }
 
 func (s *Server) answers(ctx context.Context) error {

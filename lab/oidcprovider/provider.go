@@ -17,9 +17,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
 	certutil "k8s.io/client-go/util/cert"
 
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster/components"
@@ -30,9 +28,6 @@ import (
 
 //go:embed package.json package-lock.json .npmrc server.mjs
 var files embed.FS
-
-// pollInterval of every wait.
-const pollInterval = 50 * time.Millisecond
 
 // User that gets tokens.
 type User struct {
@@ -183,20 +178,10 @@ func (p *Provider) write(config string, o Options, port int) error {
 }
 
 func (p *Provider) waitReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, process.HealthyWithin)
-	defer cancel()
-	last := errors.New("it was not asked")
-	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
-		if !p.process.Alive() {
-			return false, p.process.Died()
-		}
-		_, last = p.ask(ctx, http.MethodGet, "/.well-known/openid-configuration", nil, nil)
-		return last == nil, nil
+	return p.process.WaitUntil(ctx, "the OpenID provider", func(ctx context.Context) error {
+		_, err := p.ask(ctx, http.MethodGet, "/.well-known/openid-configuration", nil, nil)
+		return err
 	})
-	if err != nil && ctx.Err() != nil {
-		return fmt.Errorf("waiting until the OpenID provider answers: %w; last: %w", err, last)
-	}
-	return err
 }
 
 // Secret of all clients.

@@ -12,10 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"golang.org/x/mod/semver"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster/process"
 )
@@ -78,7 +76,9 @@ func (s *Server) start(ctx context.Context, settings map[string]string) (err err
 		return err
 	}
 	s.DSN = s.dsn("postgres")
-	return s.waitReady(ctx)
+	return s.process.WaitUntil(ctx, "PostgreSQL", func(ctx context.Context) error {
+		return s.run(ctx, "pg_isready", "--quiet", "--host", s.dir)
+	})
 }
 
 // newest is the folder of the newest version that is installed.
@@ -147,26 +147,6 @@ func (s *Server) dsn(database string) string {
 	u := url.URL{Scheme: "postgres", User: url.User(packageUser), Path: "/" + database}
 	u.RawQuery = url.Values{"host": {s.dir}}.Encode()
 	return u.String()
-}
-
-func (s *Server) waitReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, process.HealthyWithin)
-	defer cancel()
-	var last error
-	err := wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		if !s.process.Alive() {
-			return false, s.process.Died()
-		}
-		err := s.run(ctx, "pg_isready", "--quiet", "--host", s.dir)
-		if ctx.Err() == nil { // the context's end is no answer
-			last = err
-		}
-		return err == nil, nil
-	})
-	if err != nil && ctx.Err() != nil {
-		return fmt.Errorf("waiting until PostgreSQL answers: %w; last: %w", err, last)
-	}
-	return err
 }
 
 // Stop ends the server with all its connections, waits for its end and removes its folder.

@@ -98,14 +98,9 @@ func (s *Server) Stop(ctx context.Context) error {
 }
 
 func (s *Server) waitReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, process.HealthyWithin)
-	defer cancel()
-	return s.wait(ctx, "Prometheus answers", func(ctx context.Context) (string, error) {
-		// It answers while it still reads its data, but not this.
-		if _, err := s.API.TSDB(ctx); err != nil {
-			return err.Error(), nil
-		}
-		return "", nil
+	return s.process.WaitUntil(ctx, "Prometheus", func(ctx context.Context) error {
+		_, err := s.API.TSDB(ctx) // it answers while it still reads its data, but not this
+		return err
 	})
 }
 

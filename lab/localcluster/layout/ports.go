@@ -39,6 +39,17 @@ func PortFree(port int) bool {
 	return true
 }
 
+// FreeAddress returns a free loopback address. If another program takes it before the process listens, the
+// process ends and logs that.
+func FreeAddress() (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("choosing a port: %w", err)
+	}
+	defer listener.Close()
+	return listener.Addr().String(), nil
+}
+
 // ChoosePorts gives each name a free port of its own. No other cluster whose ports are reserved in the same
 // folder is given one of them until release.
 func ChoosePorts(folder string, names []string) (ports map[string]int, release func(), err error) {

@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -60,6 +61,27 @@ func (p Prober) Wait(caller context.Context, process Process) error {
 	case err != nil && ctx.Err() != nil:
 		return fmt.Errorf("waiting for %s to be healthy: %w; last answer: %v; the end of %s:\n%s",
 			process.Name, err, last, process.Log, logTail(process.Log))
+	}
+	return err
+}
+
+// WaitUntil waits until the server of the process answers. The wait ends at once when the process dies.
+func (p *Process) WaitUntil(ctx context.Context, server string, answers func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, HealthyWithin)
+	defer cancel()
+	last := errors.New("it was not asked")
+	err := wait.PollUntilContextCancel(ctx, probeInterval, true, func(ctx context.Context) (bool, error) {
+		if !p.Alive() {
+			return false, p.Died()
+		}
+		err := answers(ctx)
+		if ctx.Err() == nil { // the context's end is no answer
+			last = err
+		}
+		return err == nil, nil
+	})
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("waiting until %s answers: %w; last: %w", server, err, last)
 	}
 	return err
 }
