@@ -101,6 +101,19 @@ func (g Gang) Ranks() int32 {
 	return n
 }
 
+// Find returns the object of a type and a name, or nil.
+func Find[T interface {
+	comparable
+	client.Object
+}](objs []client.Object, name string) (none T) {
+	for _, o := range objs {
+		if found, ok := o.(T); ok && found != none && found.GetName() == name {
+			return found
+		}
+	}
+	return none
+}
+
 // RoleOf returns the role of a rendered pod, and false when the pod has no role of this gang. Join gets only
 // the pod, and some dialects count ranks by role.
 func (g Gang) RoleOf(pod *corev1.Pod) (Role, bool) {

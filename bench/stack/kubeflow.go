@@ -22,7 +22,7 @@ const (
 
 // Kubeflow runs gangs as PyTorchJobs of Kubeflow's training operator with Volcano as its gang scheduler: one
 // Master, which is rank 0, and the rest Workers.
-type Kubeflow struct{ Profile Profile }
+type Kubeflow struct{ VolcanoJob }
 
 // Describe implements Renderer.
 func (s Kubeflow) Describe() result.Stack {
@@ -43,9 +43,6 @@ func (s Kubeflow) Cluster(options *localcluster.Options) {
 		localcluster.ProcessVolcanoController: Equal.limits(localcluster.ProcessVolcanoController),
 	}
 }
-
-// Queue implements Renderer: Volcano has the queue "default".
-func (s Kubeflow) Queue(string, int) []client.Object { return nil }
 
 // Render implements Renderer. The rest is default: a replica that fails or is deleted is recreated alone,
 // without a limit.
@@ -81,9 +78,6 @@ func replicaSpec(replicas int, template corev1.PodTemplateSpec) map[string]any {
 		"template":      content(&template),
 	}
 }
-
-// Admission implements Renderer.
-func (s Kubeflow) Admission() *Admission { return volcanoAdmission() }
 
 // Rank implements Renderer.
 func (s Kubeflow) Rank(pod *corev1.Pod) (int, error) {

@@ -1,8 +1,6 @@
 package stack
 
 import (
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,7 +12,7 @@ import (
 )
 
 // KueueJobSet runs gangs as JobSets with one Job, admitted by Kueue and bound pod by pod by kube-scheduler.
-type KueueJobSet struct{ Profile Profile }
+type KueueJobSet struct{ KueueJob }
 
 // Describe implements Renderer.
 func (s KueueJobSet) Describe() result.Stack {
@@ -27,14 +25,9 @@ func (s KueueJobSet) Describe() result.Stack {
 
 // Cluster implements Renderer.
 func (s KueueJobSet) Cluster(options *localcluster.Options) {
-	KueueJob(s).Cluster(options)
+	s.KueueJob.Cluster(options)
 	options.AddOns = []string{localcluster.AddOnJobSet}
 	options.Limits[localcluster.ProcessJobSet] = s.Profile.limits(localcluster.ProcessJobSet)
-}
-
-// Queue implements Renderer.
-func (s KueueJobSet) Queue(namespace string, gpus int) []client.Object {
-	return kueueQueue(namespace, gpus)
 }
 
 // Render implements Renderer. The Job has no second try, so that the failure of one rank restarts the whole
@@ -56,14 +49,6 @@ func (s KueueJobSet) Render(namespace string, g workload.Gang) []client.Object {
 			}},
 		},
 	}}}
-}
-
-// Admission implements Renderer.
-func (s KueueJobSet) Admission() *Admission { return kueueAdmission() }
-
-// Rank implements Renderer.
-func (s KueueJobSet) Rank(pod *corev1.Pod) (int, error) {
-	return rankLabel(pod, batchv1.JobCompletionIndexAnnotation)
 }
 
 // content is a part of an object that is sent unstructured.

@@ -47,14 +47,14 @@ func TestPeers(t *testing.T) {
 		stay int
 	}{
 		// Each rank is a job of its own to Kubeflow.
-		"kubeflow": {stack: Kubeflow{settings}, replaced: 1, stay: 2},
+		"kubeflow": {stack: Kubeflow{VolcanoJob{settings}}, replaced: 1, stay: 2},
 		// Every restart counts, whatever its cause, and with the default of maxRetry the third would be none
 		// (pkg/controllers/job/state/restarting.go of v1.14.1): see maxRestarts.
 		"volcano job": {stack: VolcanoJob{settings}, replaced: 4, stay: 0},
 		// The Job controller replaces the rank, and Kueue suspends the whole Job.
 		"kueue job": {stack: KueueJob{settings}, replaced: 1, stay: 0},
 		// The Job fails with its first rank, and JobSet recreates it.
-		"kueue jobset": {stack: KueueJobSet{settings}, replaced: 4, stay: 0},
+		"kueue jobset": {stack: KueueJobSet{KueueJob{settings}}, replaced: 4, stay: 0},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

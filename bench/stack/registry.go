@@ -26,7 +26,8 @@ func All(profile Profile) []Stack {
 
 // peers are the stacks that are not ours.
 func peers(profile Profile) []Renderer {
-	return []Renderer{Kubeflow{profile}, VolcanoJob{profile}, KueueJob{profile}, KueueJobSet{profile}}
+	volcano, kueue := VolcanoJob{profile}, KueueJob{profile}
+	return []Renderer{Kubeflow{volcano}, volcano, kueue, KueueJobSet{kueue}}
 }
 
 // Named are the stacks with these names, in the order of All, each once. "raw" and "ours" stand for those on

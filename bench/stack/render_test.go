@@ -120,7 +120,7 @@ func TestCluster(t *testing.T) {
 		stack Renderer
 		want  localcluster.Options
 	}{
-		"kubeflow": {Kubeflow{Equal}, localcluster.Options{
+		"kubeflow": {Kubeflow{VolcanoJob{Equal}}, localcluster.Options{
 			Schedulers: []string{"volcano"}, AddOns: []string{"training-operator"},
 			Limits: map[string]localcluster.Limits{"training-operator": equal, "vc-controller-manager": equal},
 		}},
@@ -133,7 +133,7 @@ func TestCluster(t *testing.T) {
 		"ours on kueue": {ours{dialectOf("kueue")}, localcluster.Options{
 			Schedulers: []string{"kueue"}, Configurations: map[string]string{"kueue": "release.yaml"},
 		}},
-		"kueue jobset": {KueueJobSet{Equal}, localcluster.Options{
+		"kueue jobset": {KueueJobSet{KueueJob{Equal}}, localcluster.Options{
 			Schedulers: []string{"kueue"}, AddOns: []string{"jobset"},
 			Configurations: map[string]string{"kueue": "release.yaml"},
 			Limits: map[string]localcluster.Limits{

@@ -42,10 +42,5 @@ func (Backend) Objects(g scheduler.Gang) ([]client.Object, error) {
 
 // find returns the group of this attempt, or nil. Groups of earlier attempts do not count.
 func find(g scheduler.Gang, objs []client.Object) *schedulingv1alpha1.PodGroup {
-	for _, o := range objs {
-		if pg, ok := o.(*schedulingv1alpha1.PodGroup); ok && pg != nil && pg.Name == GroupName(g) {
-			return pg
-		}
-	}
-	return nil
+	return scheduler.Find[*schedulingv1alpha1.PodGroup](objs, GroupName(g))
 }

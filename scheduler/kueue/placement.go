@@ -83,7 +83,7 @@ func flavorPlacement(
 ) (p scheduler.Placement, missing string) {
 	flavors := slices.Compact(slices.Sorted(maps.Values(a.Flavors)))
 	for _, name := range flavors {
-		f := findFlavor(name, objs)
+		f := scheduler.Find[*kueuev1beta2.ResourceFlavor](objs, string(name))
 		if f == nil {
 			return p, string(name)
 		}
@@ -106,18 +106,6 @@ func flavorPlacement(
 		p.Annotations[kueuev1beta2.PodSetUnconstrainedTopologyAnnotation] = "true"
 	}
 	return p, ""
-}
-
-// findFlavor returns the ResourceFlavor of a name, or nil.
-func findFlavor(
-	name kueuev1beta2.ResourceFlavorReference, objs []client.Object,
-) *kueuev1beta2.ResourceFlavor {
-	for _, o := range objs {
-		if f, ok := o.(*kueuev1beta2.ResourceFlavor); ok && f != nil && f.Name == string(name) {
-			return f
-		}
-	}
-	return nil
 }
 
 // queueLabels returns the pod labels by which the use of a queue can be summed over pods.

@@ -49,10 +49,5 @@ func preemptionPolicy(g scheduler.Gang) *schedulingv1beta1.PreemptionPolicy {
 
 // find returns the group of this attempt, or nil. Groups of earlier attempts do not count.
 func find(g scheduler.Gang, objs []client.Object) *schedulingv1beta1.PodGroup {
-	for _, o := range objs {
-		if pg, ok := o.(*schedulingv1beta1.PodGroup); ok && pg != nil && pg.Name == GroupName(g) {
-			return pg
-		}
-	}
-	return nil
+	return scheduler.Find[*schedulingv1beta1.PodGroup](objs, GroupName(g))
 }

@@ -61,10 +61,5 @@ func minTaskMember(g scheduler.Gang) map[string]int32 {
 
 // find returns the gang's group, or nil.
 func find(g scheduler.Gang, objs []client.Object) *schedulingv1beta1.PodGroup {
-	for _, o := range objs {
-		if pg, ok := o.(*schedulingv1beta1.PodGroup); ok && pg != nil && pg.Name == GroupName(g) {
-			return pg
-		}
-	}
-	return nil
+	return scheduler.Find[*schedulingv1beta1.PodGroup](objs, GroupName(g))
 }
