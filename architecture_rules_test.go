@@ -219,8 +219,8 @@ var rules = map[string]rule{
 	planner: {
 		reason: "describes jobs to contention, and keeps its plans",
 		ours: []string{
-			api, seam, render, observation, decision, core, contention, "pkg/panics", "pkg/preemption", "pkg/turn",
-			memory, meter, backends,
+			api, seam, spec, render, observation, decision, core, contention, "pkg/panics", "pkg/preemption",
+			"pkg/turn", memory, meter, backends,
 		},
 	},
 	write: {
@@ -244,9 +244,11 @@ var rules = map[string]rule{
 	history: {
 		reason: "the record of a job, from versions of it", ours: []string{api, spec}, never: notCore,
 	},
-	history + "/historytest": {reason: "histories of jobs, for tests", ours: []string{api}, never: notCore},
-	"pkg/config":             {reason: "the operator's file", ours: []string{api, frameworks, "pkg/schedulers"}},
-	"pkg/schedulers":         {reason: "a list, as data", ours: []string{api}, never: notCore},
+	history + "/historytest": {
+		reason: "histories of jobs, for tests", ours: []string{api, spec}, never: notCore,
+	},
+	"pkg/config":     {reason: "the operator's file", ours: []string{api, frameworks, "pkg/schedulers"}},
+	"pkg/schedulers": {reason: "a list, as data", ours: []string{api}, never: notCore},
 	"pkg/image": {
 		reason: "images of any files", never: []string{"os/exec", "k8s.io/...", "sigs.k8s.io/..."},
 	},

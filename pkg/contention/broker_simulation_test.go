@@ -14,6 +14,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/preemption"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
@@ -106,7 +107,7 @@ func (s *simulation) pass() {
 	cluster := Cluster{Now: s.now, State: s.state()}
 	s.written = map[preemption.Ref]*v1alpha1.PreemptionStatus{}
 	for _, j := range s.jobs {
-		if HoldsNodes(j.TrainingJob) {
+		if spec.HoldsNodes(j.TrainingJob) {
 			j.Reported = s.now
 			if s.mute[j.Name] || j.Status.Checkpoint == nil {
 				j.Reported = time.Time{}

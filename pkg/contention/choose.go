@@ -10,6 +10,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/framework"
 	"mlplatform.example.com/trainingjob-operator/pkg/panics"
 	"mlplatform.example.com/trainingjob-operator/pkg/preemption"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
@@ -93,7 +94,7 @@ func newRound(p preemption.Policy, c Cluster, waits func(*v1alpha1.TrainingJob) 
 				r.written = append(r.written, j)
 			}
 			switch {
-			case HoldsNodes(j.TrainingJob):
+			case spec.HoldsNodes(j.TrainingJob):
 				r.holders = append(r.holders, holder{j, runningGang(j), j.contender()})
 			case waits(j.TrainingJob):
 				r.waiting = append(r.waiting, j)

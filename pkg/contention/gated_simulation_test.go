@@ -12,6 +12,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/preemption"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
@@ -111,7 +112,7 @@ func (c *contest) pass() {
 	c.t.Helper()
 	cluster := Cluster{Now: c.now, State: scheduler.ClusterState{Complete: true}}
 	for _, j := range c.jobs {
-		if HoldsNodes(j.TrainingJob) {
+		if spec.HoldsNodes(j.TrainingJob) {
 			j.Reported = c.now
 		}
 		j.Contest.Free = map[string]scheduler.Amounts{"h100": {gpu: max(0, c.free())}}

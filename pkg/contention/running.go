@@ -15,15 +15,6 @@ import (
 // defaultGrace of a pod without terminationGracePeriodSeconds.
 const defaultGrace = corev1.DefaultTerminationGracePeriodSeconds * time.Second
 
-// HoldsNodes reports whether a gang has nodes that it could free.
-func HoldsNodes(job *v1alpha1.TrainingJob) bool {
-	switch job.Status.Phase {
-	case v1alpha1.PhaseStarting, v1alpha1.PhaseRunning, v1alpha1.PhaseDraining:
-		return !spec.ManagedElsewhere(job)
-	}
-	return false
-}
-
 // runningGang describes a gang that holds nodes, without Foreign and its use of quotas: these depend on the
 // preemptor.
 func runningGang(j *Job) preemption.Running {

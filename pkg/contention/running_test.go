@@ -9,6 +9,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/preemption"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
@@ -114,7 +115,7 @@ func TestWaitsAndHoldsNodes(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if w, h := Waits(tc.job.TrainingJob), HoldsNodes(tc.job.TrainingJob); w != tc.waits || h != tc.holds {
+			if w, h := Waits(tc.job.TrainingJob), spec.HoldsNodes(tc.job.TrainingJob); w != tc.waits || h != tc.holds {
 				t.Errorf("%s: waits %t, holds %t", tc.reason, w, h)
 			}
 		})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
 // keptTransitions is how many transitions a status keeps (pkg/trainingjob/decision, maxTransitions).
@@ -64,7 +65,7 @@ func beginsAttempt(from, to v1alpha1.Phase) bool {
 // oldest entry, except the last run, its end and the last suspension. Only these can precede a gap; in the
 // write that enters Running or Suspended, and the next one, also those kept before.
 func behindGaps(ts []v1alpha1.Transition) int {
-	run, suspension := lastEntry(ts, v1alpha1.PhaseRunning), lastEntry(ts, v1alpha1.PhaseSuspended)
+	run, suspension := spec.LastEntry(ts, v1alpha1.PhaseRunning), spec.LastEntry(ts, v1alpha1.PhaseSuspended)
 	if recent := len(ts) - 2; run >= recent || suspension >= recent {
 		return min(len(ts), 3)
 	}
@@ -73,15 +74,6 @@ func behindGaps(ts []v1alpha1.Transition) int {
 		kept++
 	}
 	return kept
-}
-
-func lastEntry(ts []v1alpha1.Transition, phase v1alpha1.Phase) int {
-	for i := len(ts) - 1; i >= 0; i-- {
-		if ts[i].Phase == phase {
-			return i
-		}
-	}
-	return -1
 }
 
 // moment identifies a transition whose attempt can be unknown.

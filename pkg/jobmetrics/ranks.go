@@ -12,7 +12,7 @@ import (
 // of the others. The name of a rank has its role, since several roles can have an index 0.
 func rankSeries(jobs []*v1alpha1.TrainingJob, limit int) (list []series, leftOut int) {
 	for _, job := range jobs {
-		if !holdsNodes(job) {
+		if !spec.HoldsNodes(job) {
 			continue
 		}
 		for _, role := range spec.RoleOrder {
@@ -27,13 +27,4 @@ func rankSeries(jobs []*v1alpha1.TrainingJob, limit int) (list []series, leftOut
 		}
 	}
 	return list, leftOut
-}
-
-// holdsNodes reports whether ranks of the job are, or may be, on nodes of this cluster.
-func holdsNodes(job *v1alpha1.TrainingJob) bool {
-	switch job.Status.Phase {
-	case v1alpha1.PhaseStarting, v1alpha1.PhaseRunning, v1alpha1.PhaseDraining:
-		return !spec.ManagedElsewhere(job)
-	}
-	return false
 }

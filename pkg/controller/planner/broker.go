@@ -14,6 +14,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/preemption"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
@@ -86,7 +87,7 @@ func (p *Planner) broker(cluster contention.Cluster) []types.NamespacedName {
 func (p *Planner) joinContest(c *contention.Job) {
 	quotas := scheduler.Of(c.Backend).QuotaSystem
 	if quotas == nil || !p.brokering ||
-		!contention.HoldsNodes(c.TrainingJob) && !contention.AwaitsBroker(c.TrainingJob) {
+		!spec.HoldsNodes(c.TrainingJob) && !contention.AwaitsBroker(c.TrainingJob) {
 		return
 	}
 	objects := memory.ObjectsOf(c.Backend, p.Owned.Objects(c.UID))

@@ -22,6 +22,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/preemption"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 	"mlplatform.example.com/trainingjob-operator/pkg/turn"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
@@ -257,7 +258,7 @@ func (p *Planner) contenders(
 		if p.brokering {
 			waits = contention.AwaitsBroker
 		}
-		if !contention.HoldsNodes(job) && !waits(job) {
+		if !spec.HoldsNodes(job) && !waits(job) {
 			continue
 		}
 		if caught := panics.Catch(func() {

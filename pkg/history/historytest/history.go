@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
 // Epoch is when every job was created.
@@ -127,7 +128,7 @@ func (l *History) enter(phase v1alpha1.Phase, reason string) {
 // Kept returns the transitions that a status keeps, as in decision/history.go.
 func Kept(ts []v1alpha1.Transition) []v1alpha1.Transition {
 	for len(ts) > 20 {
-		run, suspension := lastEntry(ts, v1alpha1.PhaseRunning), lastEntry(ts, v1alpha1.PhaseSuspended)
+		run, suspension := spec.LastEntry(ts, v1alpha1.PhaseRunning), spec.LastEntry(ts, v1alpha1.PhaseSuspended)
 		oldest := 0
 		for oldest == suspension || run >= 0 && (oldest == run || oldest == run+1) {
 			oldest++
@@ -394,14 +395,4 @@ func (l *History) work() *v1alpha1.WorkStatus {
 		l.job.Status.Work = &v1alpha1.WorkStatus{}
 	}
 	return l.job.Status.Work
-}
-
-// lastEntry returns the index of the last entry into a phase; -1 if there is none.
-func lastEntry(ts []v1alpha1.Transition, phase v1alpha1.Phase) int {
-	for i := len(ts) - 1; i >= 0; i-- {
-		if ts[i].Phase == phase {
-			return i
-		}
-	}
-	return -1
 }

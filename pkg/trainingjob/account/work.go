@@ -2,6 +2,7 @@ package account
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -184,10 +185,7 @@ func betweenSaves(job *v1alpha1.TrainingJob, from, to *metav1.Time) (int64, bool
 // earlier returns the earlier of two times. A run can save while it is stopped, so writers' clocks are
 // bounded.
 func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
+	return slices.MinFunc([]time.Time{a, b}, time.Time.Compare)
 }
 
 // resumePoint of the attempt that is drained, if its job takes checkpoints.
@@ -247,13 +245,7 @@ func setGoodput(o *observation.Observation, p *decision.Plan) {
 
 // last is the index of the last entry into a phase in the job's history; -1 when it has none.
 func last(job *v1alpha1.TrainingJob, phase v1alpha1.Phase) int {
-	ts := job.Status.Transitions
-	for i := len(ts) - 1; i >= 0; i-- {
-		if ts[i].Phase == phase {
-			return i
-		}
-	}
-	return -1
+	return spec.LastEntry(job.Status.Transitions, phase)
 }
 
 // secondsSince the job last entered a phase; 0 when the history does not say.

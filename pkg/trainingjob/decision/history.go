@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
 // maxTransitions bounds status.transitions.
@@ -14,7 +15,8 @@ const maxTransitions = 20
 func record(history []v1alpha1.Transition, t v1alpha1.Transition) []v1alpha1.Transition {
 	history = append(history, t)
 	for len(history) > maxTransitions {
-		run, suspension := lastEntry(history, v1alpha1.PhaseRunning), lastEntry(history, v1alpha1.PhaseSuspended)
+		run := spec.LastEntry(history, v1alpha1.PhaseRunning)
+		suspension := spec.LastEntry(history, v1alpha1.PhaseSuspended)
 		oldest := 0
 		for oldest == suspension || run >= 0 && (oldest == run || oldest == run+1) {
 			oldest++
@@ -22,14 +24,4 @@ func record(history []v1alpha1.Transition, t v1alpha1.Transition) []v1alpha1.Tra
 		history = slices.Delete(history, oldest, oldest+1)
 	}
 	return history
-}
-
-// lastEntry returns the index of the last entry into a phase; -1 if there is none.
-func lastEntry(history []v1alpha1.Transition, phase v1alpha1.Phase) int {
-	for i := len(history) - 1; i >= 0; i-- {
-		if history[i].Phase == phase {
-			return i
-		}
-	}
-	return -1
 }

@@ -93,6 +93,25 @@ func ManagedElsewhere(job *v1alpha1.TrainingJob) bool {
 	return job.Spec.ManagedBy != "" && job.Spec.ManagedBy != v1alpha1.ManagedByOperator
 }
 
+// HoldsNodes reports whether ranks of the job are, or may be, on nodes of this cluster.
+func HoldsNodes(job *v1alpha1.TrainingJob) bool {
+	switch job.Status.Phase {
+	case v1alpha1.PhaseStarting, v1alpha1.PhaseRunning, v1alpha1.PhaseDraining:
+		return !ManagedElsewhere(job)
+	}
+	return false
+}
+
+// LastEntry returns the index of the last entry into a phase; -1 if there is none.
+func LastEntry(ts []v1alpha1.Transition, phase v1alpha1.Phase) int {
+	for i := len(ts) - 1; i >= 0; i-- {
+		if ts[i].Phase == phase {
+			return i
+		}
+	}
+	return -1
+}
+
 // Queue is the queue that the job names: in the spec, else by Kueue's label, else by Volcano's annotation; ""
 // for none.
 func Queue(job *v1alpha1.TrainingJob) string {
