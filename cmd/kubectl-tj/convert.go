@@ -80,8 +80,7 @@ func (o *convertOptions) run(s streams) error {
 			result, err := convert.Convert(doc, o.Options)
 			warnings += len(result.Warnings)
 			printProblems(s.err, "warning", name, doc, result.Warnings)
-			var problems convert.Errors
-			if errors.As(err, &problems) {
+			if problems, ok := errors.AsType[convert.Errors](err); ok {
 				printProblems(s.err, "error", name, doc, problems)
 			}
 			failed = failed || err != nil

@@ -140,8 +140,7 @@ func (r *runner) endedBeforeStart(s syscall.Signal) int {
 func (r *runner) notStarted(err error) int {
 	r.log.Print(err)
 	code := 126
-	var failed *startError
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*startError](err); ok {
 		code = failed.code
 	}
 	t := checkpoint.Termination{

@@ -52,8 +52,7 @@ func (s *scanner) checkLightning(f *Found) error {
 	// A name that is one number, such as 03.ckpt, may be the epoch: what the file says inside decides.
 	return s.checkFormat(f.Path, func(r io.ReaderAt, size int64) error {
 		ints, err := torchInts(r, size, "global_step")
-		var incomplete *incompleteError
-		if errors.As(err, &incomplete) && incomplete.state == Unknown {
+		if incomplete, ok := errors.AsType[*incompleteError](err); ok && incomplete.state == Unknown {
 			// The pickle cannot be followed, but the file may be whole.
 			err = checkZip(r, size)
 		}
@@ -72,8 +71,7 @@ func checkKeras(r io.ReaderAt, size int64) error {
 		return len(want) > 0
 	})
 	if err != nil {
-		var incomplete *incompleteError
-		if errors.As(err, &incomplete) && incomplete.state == Unknown {
+		if incomplete, ok := errors.AsType[*incompleteError](err); ok && incomplete.state == Unknown {
 			return torn("is no zip")
 		}
 		return err

@@ -81,8 +81,7 @@ func (s *scanner) dcpFiles(p string) (map[string]int64, error) {
 		need[file.text] = max(need[file.text], offset.n+length.n)
 	}
 	if err := r.run(); err != nil {
-		var incomplete *incompleteError
-		if errors.As(err, &incomplete) {
+		if incomplete, ok := errors.AsType[*incompleteError](err); ok {
 			return nil, &incompleteError{incomplete.state, dcpMetadata + " " + incomplete.why}
 		}
 		return nil, err

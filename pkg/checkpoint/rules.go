@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -117,10 +118,8 @@ var (
 func (r rule) checkText(s string) (problem, remedy string) {
 	switch {
 	case len(r.enum) > 0:
-		for _, e := range r.enum {
-			if s == e {
-				return "", ""
-			}
+		if slices.Contains(r.enum, s) {
+			return "", ""
 		}
 		return fmt.Sprintf("is %.40q", s), "use one of " + strings.Join(r.enum, ", ")
 	case r.maxLen > 0 && utf8.RuneCountInString(s) > r.maxLen: // in characters, as JSON schema counts

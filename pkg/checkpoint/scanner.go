@@ -233,8 +233,7 @@ func (s *scanner) checkFormat(p string, check func(io.ReaderAt, int64) error) er
 		return torn("%s is empty", path.Base(p))
 	}
 	if err := check(r, size); err != nil {
-		var incomplete *incompleteError
-		if errors.As(err, &incomplete) {
+		if incomplete, ok := errors.AsType[*incompleteError](err); ok {
 			return &incompleteError{incomplete.state, path.Base(p) + " " + incomplete.why}
 		}
 		return err

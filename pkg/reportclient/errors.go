@@ -27,8 +27,7 @@ func (e *rejection) Error() string { return e.text }
 
 // RetryAfter returns how long the server asks to wait after an error of Post; 0 if it does not say.
 func RetryAfter(err error) time.Duration {
-	var rejected *rejection
-	if errors.As(err, &rejected) {
+	if rejected, ok := errors.AsType[*rejection](err); ok {
 		return rejected.retryAfter
 	}
 	return 0

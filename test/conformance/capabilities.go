@@ -3,6 +3,7 @@ package conformance
 import (
 	_ "embed"
 	"fmt"
+	"maps"
 	"slices"
 
 	"sigs.k8s.io/yaml"
@@ -60,9 +61,7 @@ type Capabilities map[Capability]Support
 // With returns a copy in which one capability differs.
 func (c Capabilities) With(name Capability, supported bool, reason string) Capabilities {
 	out := Capabilities{}
-	for k, v := range c {
-		out[k] = v
-	}
+	maps.Copy(out, c)
 	out[name] = Support{Supported: supported, Reason: reason}
 	return out
 }

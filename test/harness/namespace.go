@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -94,9 +95,7 @@ func (n *Namespace) AddNode(name string, labels map[string]string, taint corev1.
 		Spec:   corev1.NodeSpec{Taints: []corev1.Taint{taint}},
 		Status: corev1.NodeStatus{Capacity: capacity, Allocatable: capacity},
 	}
-	for key, value := range labels {
-		node.Labels[key] = value
-	}
+	maps.Copy(node.Labels, labels)
 	n.Create(node)
 	n.Until("node is ready", func(ctx context.Context) (string, error) {
 		if err := n.Client.Get(ctx, client.ObjectKeyFromObject(node), node); err != nil {

@@ -171,8 +171,7 @@ func (w *Objects) deletePod(ctx context.Context, job *v1alpha1.TrainingJob, d de
 func firstOf(errs []error) error {
 	var first error
 	for _, err := range errs {
-		var rejected *memory.Rejection
-		if errors.As(err, &rejected) {
+		if _, rejected := errors.AsType[*memory.Rejection](err); rejected {
 			return err
 		}
 		if first == nil {

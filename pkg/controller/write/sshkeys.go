@@ -38,8 +38,7 @@ func (w *Objects) MakeKey(ctx context.Context, job *v1alpha1.TrainingJob, status
 		return err
 	}
 	key, err := w.createKey(ctx, job)
-	var rejected *memory.Rejection
-	if errors.As(err, &rejected) {
+	if rejected, ok := errors.AsType[*memory.Rejection](err); ok {
 		w.backOff(job, rejected)
 	}
 	if err != nil {

@@ -117,8 +117,7 @@ func (c *client) exchange(
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
-		var at *url.Error
-		if errors.As(err, &at) { // its text contains the URL
+		if at, ok := errors.AsType[*url.Error](err); ok { // its text contains the URL
 			err = at.Err
 		}
 		return "error", &awayError{cause: err}

@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -85,10 +86,5 @@ func versionKey(job *v1alpha1.TrainingJob) version {
 }
 
 func hasFinalizer(meta *metav1.ObjectMeta) bool {
-	for _, f := range meta.Finalizers {
-		if f == Finalizer {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(meta.Finalizers, Finalizer)
 }

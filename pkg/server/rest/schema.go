@@ -3,6 +3,7 @@ package rest
 import (
 	"encoding"
 	"encoding/json"
+	"maps"
 	"reflect"
 	"strings"
 
@@ -96,9 +97,7 @@ func (k kubernetesSchemas) object(t reflect.Type) *huma.Schema {
 		case name == "-" || !f.IsExported():
 		case name == "" && f.Anonymous:
 			inline := k.object(f.Type)
-			for inner, schema := range inline.Properties {
-				s.Properties[inner] = schema
-			}
+			maps.Copy(s.Properties, inline.Properties)
 			s.Required = append(s.Required, inline.Required...)
 		default:
 			s.Properties[name] = k.of(f.Type)

@@ -173,8 +173,7 @@ func (s *Sessions) redeem(
 
 // notRedeemed returns why an issuer returned no token. The issuer's response is not shown or logged in full.
 func (s *Sessions) notRedeemed(ctx context.Context, issuer *identity.LoginIssuer, err error) error {
-	refused := (*oauth2.RetrieveError)(nil)
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
 		if refused.ErrorCode == "invalid_grant" { // RFC 6749, section 5.2
 			return identity.Rejected(issuer.URL()+" rejected the code: it has expired or was used",
 				"log in again")

@@ -57,7 +57,7 @@ func refreshBlocker(o *observation.Observation, p *decision.Plan) bool {
 	}
 	due := blockerDue(o, old, now.Reason, same)
 	if blocked && hasCapacityNow(old, now) {
-		due = latest(due, capacityStandsAt(o, p, now.Reason))
+		due = slices.MaxFunc([]time.Time{due, capacityStandsAt(o, p, now.Reason)}, time.Time.Compare)
 	}
 	if o.Now.Before(due) {
 		p.WakeAt(due)
@@ -144,13 +144,6 @@ func capacityStandsAt(o *observation.Observation, p *decision.Plan, reason strin
 		p.OtherReason = &observation.OtherReason{Reason: reason, Since: o.Now}
 	}
 	return p.OtherReason.Since.Add(observation.StatusDelay)
-}
-
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 func sameText(a, b *v1alpha1.Blocker) bool {
