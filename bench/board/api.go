@@ -163,13 +163,6 @@ func (p placed) Follow(string, string, string) (<-chan struct{}, func(), error) 
 	}, nil
 }
 
-// following is the number of open pages.
-func (a *api) following() int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return len(a.followers)
-}
-
 // largeJob returns the name of the large job.
 func (a *api) largeJob() (namespace, name string) {
 	a.mu.Lock()

@@ -177,3 +177,10 @@ func TestHiddenPage(t *testing.T) {
 	must(t, p.Until(`source && source.readyState === EventSource.OPEN`))
 	must(t, v.check(p))
 }
+
+// following is the number of open pages.
+func (a *api) following() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.followers)
+}

@@ -31,11 +31,3 @@ func (b Bounds) Over(base Bounds) Bounds {
 	}
 	return Bounds{Low: b.Low / base.High, High: b.High / base.Low}
 }
-
-// Times multiplies by a factor that is not negative, such as that between two units.
-func (b Bounds) Times(factor float64) Bounds {
-	if factor == 0 {
-		return Exactly(0)
-	}
-	return Bounds{Low: b.Low * factor, High: b.High * factor}
-}

@@ -15,9 +15,7 @@
 package timeline
 
 import (
-	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -203,17 +201,6 @@ func (t *Timeline) Placed() bool {
 func (t *Timeline) Finished() bool {
 	c := t.Counts()
 	return c.Finished == c.All
-}
-
-// Waiting names the first gangs, at most n, that neither run nor have finished: for a message.
-func (t *Timeline) Waiting(n int) []string {
-	var names []string
-	for _, g := range t.gangs {
-		if len(names) < n && !g.spec.Never && g.finished < 0 && g.running < g.spec.Ranks {
-			names = append(names, fmt.Sprintf("%s (%d of %d ranks run)", g.spec.Name, g.running, g.spec.Ranks))
-		}
-	}
-	return slices.Clip(names)
 }
 
 // Unknown is the number of events of gangs that the workload does not have: more than zero is a mistake of

@@ -21,9 +21,6 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster/realnode"
 )
 
-// RealNode is the name of the real node, see Options.RealNode.
-const RealNode = realnode.Name
-
 // Cluster is a control plane on this machine. Its methods may be called from several goroutines.
 type Cluster struct {
 	files    layout.Layout
