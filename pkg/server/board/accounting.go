@@ -22,11 +22,7 @@ func (b *Board) accounting(r *http.Request) (view, error) {
 	v := &accountview.View{Cluster: cluster, Accounting: *report, Query: q, Links: accountview.Links{
 		History: recordLinks(cluster), CSV: clusterURL(cluster) + "/accounting.csv",
 	}}
-	fragments, err := v.Fragments()
-	if err != nil {
-		return view{}, err
-	}
-	return view{title: "Accounting", fragments: fragments, body: v.Body}, nil
+	return viewOf("Accounting", v)
 }
 
 // accountingCSV is the accounting as a file, with the parameters of the API.

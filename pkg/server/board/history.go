@@ -22,11 +22,7 @@ func (b *Board) history(r *http.Request) (view, error) {
 		Cluster: cluster, Jobs: out.Body.Items, Next: out.Body.Metadata.Continue, Query: q,
 		Links: historyview.Links{Job: jobLinks(cluster), Record: recordLinks(cluster)},
 	}
-	fragments, err := v.Fragments()
-	if err != nil {
-		return view{}, err
-	}
-	return view{title: "History", fragments: fragments, body: v.Body}, nil
+	return viewOf("History", v)
 }
 
 // recordLinks returns the paths of the records of a cluster's jobs.

@@ -25,9 +25,5 @@ func (b *Board) jobs(r *http.Request) (view, error) {
 			return listview.Row(cluster, job, b.UserKeys)
 		})
 	}
-	fragments, err := l.Fragments()
-	if err != nil {
-		return view{}, err
-	}
-	return view{title: "Jobs", fragments: fragments, body: l.Body}, nil
+	return viewOf("Jobs", l)
 }

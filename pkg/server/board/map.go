@@ -38,11 +38,7 @@ func (b *Board) clusterMap(r *http.Request) (view, error) {
 			Job: jobLinks(cluster), Waiting: waitingURL(cluster), Queues: clusterURL(cluster) + "/queues",
 		},
 	}
-	fragments, err := v.Fragments()
-	if err != nil {
-		return view{}, err
-	}
-	return view{title: "Map of " + cluster, fragments: fragments, body: v.Body}, nil
+	return viewOf("Map of "+cluster, v)
 }
 
 func placementError(cluster string, err error) error {

@@ -35,6 +35,17 @@ type view struct {
 	status int
 }
 
+// content of a page, as the packages of the pages describe it.
+type content interface {
+	Fragments() ([]fragment.Fragment, error)
+	Body(fragments []fragment.Fragment) (template.HTML, error)
+}
+
+func viewOf(title string, c content) (view, error) {
+	fragments, err := c.Fragments()
+	return view{title: title, fragments: fragments, body: c.Body}, err
+}
+
 // page is a route.
 type page struct {
 	// name of the page in metrics.

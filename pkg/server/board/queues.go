@@ -23,9 +23,5 @@ func (b *Board) queues(r *http.Request) (view, error) {
 	v := &queueview.View{
 		Cluster: cluster, List: out.Body, Query: q, Links: queueview.Links{Job: jobLinks(cluster)},
 	}
-	fragments, err := v.Fragments()
-	if err != nil {
-		return view{}, err
-	}
-	return view{title: "Queues", fragments: fragments, body: v.Body}, nil
+	return viewOf("Queues", v)
 }

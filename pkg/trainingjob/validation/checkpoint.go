@@ -173,12 +173,10 @@ func validateObjectStore(c *v1alpha1.CheckpointSpec, path *field.Path) field.Err
 // validateTrainer checks that the trainer of a role has a command, which the agent can run, and that it
 // leaves the operator's environment variables and mount path alone.
 func validateTrainer(job *v1alpha1.TrainingJob, t template) field.ErrorList {
-	if len(t.pod.Containers) == 0 {
+	trainer, path := t.trainer(job)
+	if trainer == nil {
 		return nil // validateTemplates finds that
 	}
-	trainer := spec.Framework(job).Trainer(t.pod)
-	index := slices.IndexFunc(t.pod.Containers, func(c corev1.Container) bool { return c.Name == trainer.Name })
-	path := t.containerPath("containers", index)
 	var errs field.ErrorList
 	// validateForm demands one in the simple form, and validateMPI where framework mpi does.
 	if len(trainer.Command) == 0 && !t.simple && !spec.NeedsSSH(job) {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
@@ -82,12 +81,10 @@ func validateMPIRoles(job *v1alpha1.TrainingJob, path *field.Path) field.ErrorLi
 
 // validateMPITrainer checks that the agent can run what a launcher or a worker runs.
 func validateMPITrainer(job *v1alpha1.TrainingJob, t template) field.ErrorList {
-	if len(t.pod.Containers) == 0 {
+	trainer, path := t.trainer(job)
+	if trainer == nil {
 		return nil // validateTemplates finds that
 	}
-	trainer := spec.Framework(job).Trainer(t.pod)
-	index := slices.IndexFunc(t.pod.Containers, func(c corev1.Container) bool { return c.Name == trainer.Name })
-	path := t.containerPath("containers", index)
 	var errs field.ErrorList
 	switch {
 	case len(trainer.Command) > 0:

@@ -121,3 +121,13 @@ func (t template) containerPath(list string, index int) *field.Path {
 	}
 	return t.path.Child(list).Index(index)
 }
+
+// trainer returns the container that trains and its path, nil if the template has no container.
+func (t template) trainer(job *v1alpha1.TrainingJob) (*corev1.Container, *field.Path) {
+	if len(t.pod.Containers) == 0 {
+		return nil, nil
+	}
+	trainer := spec.Framework(job).Trainer(t.pod)
+	index := slices.IndexFunc(t.pod.Containers, func(c corev1.Container) bool { return c.Name == trainer.Name })
+	return trainer, t.containerPath("containers", index)
+}

@@ -120,30 +120,19 @@ func (r *Ranks) Fragments() ([]fragment.Fragment, error) {
 	if r.Total == 0 {
 		return nil, nil
 	}
-	all := make([]fragment.Fragment, 0, r.Total+len(r.Roles)+1)
-	add := func(template, in, id string, data any) error {
-		f, err := fragment.Render(pages, template, in, id, data)
-		if err != nil {
-			return fmt.Errorf("rendering the ranks of a job: %w", err)
-		}
-		all = append(all, f)
-		return nil
-	}
-	if err := add("ranks", Container, "job-ranks", r); err != nil {
-		return nil, err
-	}
+	p := &fragment.Page{Templates: pages, All: make([]fragment.Fragment, 0, r.Total+len(r.Roles)+1)}
+	p.Add("ranks", Container, "job-ranks", r)
 	for i := range r.Roles {
 		of := &r.Roles[i]
-		if err := add("role", RanksContainer, of.ID(), of); err != nil {
-			return nil, err
-		}
+		p.Add("role", RanksContainer, of.ID(), of)
 		for n := range of.Ranks {
 			rank := &of.Ranks[n]
 			rank.Large = r.Total <= largeRanks
-			if err := add("rank", RanksContainer, rank.ID(), rank); err != nil {
-				return nil, err
-			}
+			p.Add("rank", RanksContainer, rank.ID(), rank)
 		}
 	}
-	return all, nil
+	if p.Err != nil {
+		return nil, fmt.Errorf("rendering the ranks of a job: %w", p.Err)
+	}
+	return p.All, nil
 }

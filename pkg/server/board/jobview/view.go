@@ -61,13 +61,12 @@ func (v *View) Fragments() ([]fragment.Fragment, error) {
 		section{"cost", "job-cost", &v.Cost}, section{"checkpoints", "job-checkpoints", &v.Checkpoints},
 		section{"timeline", "job-timeline", &v.Timeline})
 
-	all := make([]fragment.Fragment, 0, len(sections))
+	p := &fragment.Page{Templates: pages}
 	for _, s := range sections {
-		f, err := fragment.Render(pages, s.template, Container, s.id, s.data)
-		if err != nil {
-			return nil, fmt.Errorf("rendering a job: %w", err)
-		}
-		all = append(all, f)
+		p.Add(s.template, Container, s.id, s.data)
 	}
-	return all, nil
+	if p.Err != nil {
+		return nil, fmt.Errorf("rendering a job: %w", p.Err)
+	}
+	return p.All, nil
 }
