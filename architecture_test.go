@@ -25,16 +25,16 @@ func TestImportsRunOneWay(t *testing.T) {
 		if len(pkg.GoFiles) == 0 {
 			continue
 		}
-		room := strings.TrimPrefix(pkg.ImportPath, module)
-		key, ok := ruleOf(room)
+		path := strings.TrimPrefix(pkg.ImportPath, module)
+		key, ok := ruleOf(path)
 		if !ok {
-			t.Errorf("%s has no rule: say here what it may import", room)
+			t.Errorf("%s has no rule: say here what it may import", path)
 			continue
 		}
 		seen[key] = true
 		for _, imp := range pkg.Imports {
 			if why := rules[key].forbids(imp); why != "" {
-				t.Errorf("%s imports %s, but it is %q: %s", room, imp, why, rules[key].reason)
+				t.Errorf("%s imports %s, but it is %q: %s", path, imp, why, rules[key].reason)
 			}
 		}
 	}

@@ -70,7 +70,7 @@ type Waker interface {
 	Backend
 	// NeedsWake returns why the scheduler may not try the gang again by itself, as a sentence whose subject
 	// is the scheduler. It returns false if the scheduler tries often or has not rejected the gang. It is
-	// called only for gangs for which the nodes have room.
+	// called only for gangs for which the nodes have capacity.
 	NeedsWake(Gang, []client.Object, ClusterState) (why string, needs bool)
 	// WokenBy is the kind of the objects whose change wakes the scheduler: one of Kinds, any change of the
 	// gang's group; or PodKind, any change of a waiting pod, for that pod alone.

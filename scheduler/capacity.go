@@ -68,16 +68,16 @@ func ranksThatFit(available func(corev1.ResourceName) int64, requests Amounts) i
 	return n
 }
 
-// room is the kind of available capacity on a node.
-type room string
+// availability is the part of a node's capacity that counts.
+type availability string
 
 const (
-	roomNow       room = "now"        // what the pods leave
-	roomWhenEmpty room = "when empty" // as if there were no pods
+	availableNow       availability = "now"        // what the pods leave
+	availableWhenEmpty availability = "when empty" // as if there were no pods
 )
 
-func (r room) on(n Node, name corev1.ResourceName) int64 {
-	if r == roomWhenEmpty {
+func (a availability) on(n Node, name corev1.ResourceName) int64 {
+	if a == availableWhenEmpty {
 		return n.allocatable(name)
 	}
 	return n.Free(name)
@@ -85,7 +85,7 @@ func (r room) on(n Node, name corev1.ResourceName) int64 {
 
 // placeable returns how many of the unbound ranks fit on their nodes. For one role the number is exact. With
 // several roles the one with the largest ranks is placed first, which may miss a solution.
-func placeable(roles []roleCapacity, in room) int64 {
+func placeable(roles []roleCapacity, in availability) int64 {
 	if len(roles) == 0 {
 		return 0
 	}
@@ -101,7 +101,7 @@ func placeable(roles []roleCapacity, in room) int64 {
 	return share(roles[0].accepting.shared, key.String(), func() int64 { return place(roles, in) })
 }
 
-func place(roles []roleCapacity, in room) int64 {
+func place(roles []roleCapacity, in availability) int64 {
 	roles = slices.Clone(roles)
 	slices.SortStableFunc(roles, func(a, b roleCapacity) int {
 		name := mostImportant(a.requests)

@@ -80,7 +80,7 @@ func noNodeLargeEnough(w *waitingGang) (Explanation, bool) {
 	for _, r := range w.roles {
 		one := r
 		one.unbound = 1
-		if placeable([]roleCapacity{one}, roomWhenEmpty) == 0 {
+		if placeable([]roleCapacity{one}, availableWhenEmpty) == 0 {
 			return rankTooLarge(r, w.cluster), true
 		}
 	}
@@ -137,7 +137,7 @@ func formatRequests(requests Amounts) string {
 // single role left to place: for several roles placeable may miss a solution.
 func exceedsCluster(w *waitingGang) (Explanation, bool) {
 	ranks, requests, nodes := demand(w.roles)
-	placed := placeable(w.roles, roomWhenEmpty)
+	placed := placeable(w.roles, availableWhenEmpty)
 	if placed >= ranks || len(w.roles) > 1 {
 		return Explanation{}, false
 	}
@@ -151,7 +151,7 @@ func exceedsCluster(w *waitingGang) (Explanation, bool) {
 	return Explanation{
 		Reason: ReasonExceedsCluster,
 		Message: fmt.Sprintf("it can never start: %s together %s, "+
-			"and %s would have room for %d of them if they were empty (%s in all)",
+			"and %s would hold %d of them if they were empty (%s in all)",
 			count(int(ranks), "rank needs", "ranks need"), FormatAmount(name, requests[name]),
 			count(len(nodes.nodes), "node that may run them", "nodes that may run them"),
 			placed, FormatAmount(name, nodes.sums(name).allocatable)),
@@ -163,7 +163,7 @@ func exceedsCluster(w *waitingGang) (Explanation, bool) {
 // insufficientResources explains that too little is free on the nodes that the gang may run on.
 func insufficientResources(w *waitingGang) (Explanation, bool) {
 	ranks, requests, nodes := demand(w.roles)
-	placed := placeable(w.roles, roomNow)
+	placed := placeable(w.roles, availableNow)
 	if placed >= ranks {
 		return Explanation{}, false
 	}
@@ -181,7 +181,7 @@ func insufficientResources(w *waitingGang) (Explanation, bool) {
 		count(len(nodes.nodes), "node that may run it", "nodes that may run it"),
 		most, FormatNumber(name, have.largestFree), FormatNumber(name, rank))
 	if requests[name] <= have.free {
-		message += fmt.Sprintf(": room for %s%d of %d ranks", most, placed, ranks)
+		message += fmt.Sprintf(": capacity for %s%d of %d ranks", most, placed, ranks)
 	}
 	message += w.cluster.heldOn(nodes, name, w.gang)
 	if n := w.cluster.Ahead.Count; n > 0 {

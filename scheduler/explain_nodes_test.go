@@ -108,7 +108,7 @@ func TestExplainNodes(t *testing.T) {
 			want: scheduler.Explanation{
 				Reason: scheduler.ReasonExceedsCluster,
 				Message: "it can never start: 6 ranks need together 24 nvidia.com/gpu, and 2 nodes that " +
-					"may run them would have room for 4 of them " +
+					"may run them would hold 4 of them " +
 					"if they were empty (16 nvidia.com/gpu in all)",
 				NextStep: "ask for fewer ranks or a smaller minAvailable, or add nodes",
 				Need:     gpus(24), Free: gpus(4),
@@ -155,7 +155,7 @@ func TestExplainNodes(t *testing.T) {
 				Reason: scheduler.ReasonInsufficientResources,
 				Message: "needs 8 nvidia.com/gpu, 9 free on 3 nodes that may run it; the largest free " +
 					"node has 3 and a rank needs 4: " +
-					"room for 0 of 2 ranks",
+					"capacity for 0 of 2 ranks",
 				NextStep: "wait until others end, ask for less, or give the job a higher priorityClass",
 				Need:     gpus(8), Free: gpus(9),
 			},
@@ -207,7 +207,7 @@ func TestSeveralRoles(t *testing.T) {
 		"the large rank chooses first": {
 			"the small ones would take its node", []scheduler.Node{node("a", 0), node("b", 6)}, "",
 		},
-		"not all have room": {
+		"not all have capacity": {
 			"one node for the worker, one GPU for two servers", []scheduler.Node{node("a", 0), node("b", 7)},
 			scheduler.ReasonInsufficientResources,
 		},

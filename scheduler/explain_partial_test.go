@@ -43,7 +43,7 @@ func TestExplainPartially(t *testing.T) {
 			want: scheduler.Explanation{
 				Reason: scheduler.ReasonInsufficientResources,
 				Message: "needs 10 nvidia.com/gpu, at most 12 free on 2 nodes that may run it; the largest free " +
-					"node has at most 8 and a rank needs 5: room for at most 1 of 2 ranks",
+					"node has at most 8 and a rank needs 5: capacity for at most 1 of 2 ranks",
 				NextStep: "wait until others end, ask for less, or give the job a higher priorityClass",
 				Need:     gpus(10),
 			},
@@ -65,18 +65,18 @@ func TestExplainPartially(t *testing.T) {
 			want: scheduler.Explanation{
 				Reason: scheduler.ReasonExceedsCluster,
 				Message: "it can never start: 2 ranks need together 16 nvidia.com/gpu, and 1 node that may run " +
-					"them would have room for 1 of them if they were empty (8 nvidia.com/gpu in all)",
+					"them would hold 1 of them if they were empty (8 nvidia.com/gpu in all)",
 				NextStep: "ask for fewer ranks or a smaller minAvailable, or add nodes",
 				Need:     gpus(16),
 			},
 		},
 		"rests": {
-			reason: "the room is uncertain, so the scheduler is woken", gang: gang(4, "2"),
+			reason: "the capacity is uncertain, so the scheduler is woken", gang: gang(4, "2"),
 			backend: restingBackend{}, verdict: unschedulable,
 			cluster: func() scheduler.ClusterState { return partially(node("a", 0)) },
 			want: scheduler.Explanation{
 				Reason: scheduler.ReasonSchedulerRests,
-				Message: "the nodes have room, if pods that the operator does not see leave it, for 4 ranks at " +
+				Message: "the nodes have capacity, unless pods that the operator does not see use it, for 4 ranks at " +
 					"once, and it rests",
 				NextStep: "nothing, it is woken; if this lasts, see that the scheduler of its pods runs",
 			},
@@ -86,8 +86,8 @@ func TestExplainPartially(t *testing.T) {
 			cluster: func() scheduler.ClusterState { return partially(node("a", 0)) },
 			want: scheduler.Explanation{
 				Reason: scheduler.ReasonUnschedulable, NextStep: "look",
-				Message: "by what they request the nodes have room, if pods that the operator does not see leave " +
-					"it, for 4 ranks at once; plain reported when it last tried: no room",
+				Message: "by what they request the nodes have capacity, unless pods that the operator does " +
+					"not see use it, for 4 ranks at once; plain reported when it last tried: no capacity",
 			},
 		},
 		"claim unbound": {
@@ -99,7 +99,7 @@ func TestExplainPartially(t *testing.T) {
 			},
 			want: scheduler.Explanation{
 				Reason: scheduler.ReasonVolumeUnbound, Object: "persistentvolumeclaims/data",
-				Message: "the nodes have room, if pods that the operator does not see leave it, but volume " +
+				Message: "the nodes have capacity, unless pods that the operator does not see use it, but volume " +
 					"claim data is not bound",
 				NextStep: "kubectl describe pvc data -n team-a says what the volume waits for: a " +
 					"storage class, a provisioner or a matching volume",

@@ -40,25 +40,25 @@ func testExplain(t *testing.T, cases map[string]explainCase) {
 func TestExplain(t *testing.T) {
 	testExplain(t, map[string]explainCase{
 		"nothing": {
-			reason: "there is room and the scheduler has not judged the gang", gang: gang(4, "2"),
+			reason: "there is capacity and the scheduler has not judged the gang", gang: gang(4, "2"),
 			cluster: func() scheduler.ClusterState { return clusterOf(node("a", 0)) },
 		},
 		"own sentence": {
-			reason: "there is room by our count, and the scheduler does not agree", gang: gang(4, "2"),
+			reason: "there is capacity by our count, and the scheduler does not agree", gang: gang(4, "2"),
 			verdict: unschedulable,
 			cluster: func() scheduler.ClusterState { return clusterOf(node("a", 0)) }, want: quoted,
 		},
 		"rests": {
-			reason: "there is room, and the scheduler does not try again", gang: gang(4, "2"),
+			reason: "there is capacity, and the scheduler does not try again", gang: gang(4, "2"),
 			backend: restingBackend{}, verdict: unschedulable,
 			cluster: func() scheduler.ClusterState { return clusterOf(node("a", 0)) },
 			want: scheduler.Explanation{
 				Reason:   scheduler.ReasonSchedulerRests,
-				Message:  "the nodes have room for 4 ranks at once, and it rests",
+				Message:  "the nodes have capacity for 4 ranks at once, and it rests",
 				NextStep: "nothing, it is woken; if this lasts, see that the scheduler of its pods runs",
 			},
 		},
-		"rests, and no room": {
+		"rests, and no capacity": {
 			reason: "the operator wakes no scheduler without need", gang: gang(4, "2"),
 			backend: restingBackend{}, verdict: unschedulable,
 			cluster: func() scheduler.ClusterState { return clusterOf(node("a", 4)) },
@@ -71,7 +71,7 @@ func TestExplain(t *testing.T) {
 			},
 		},
 		"rests, and its ranks must be apart": {
-			reason: "other constraints may leave no room", want: own,
+			reason: "other constraints may leave no capacity", want: own,
 			gang: gang(4, "2", func(s *corev1.PodSpec) {
 				s.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{}}
 			}),
@@ -135,7 +135,7 @@ func TestExplain(t *testing.T) {
 			},
 		},
 		"claim unbound": {
-			reason: "the nodes have room", gang: gang(4, "2"), verdict: unschedulable,
+			reason: "the nodes have capacity", gang: gang(4, "2"), verdict: unschedulable,
 			cluster: func() scheduler.ClusterState {
 				f := clusterOf(node("a", 0))
 				f.Claims = []scheduler.Claim{{Name: "data", Exists: true}}
@@ -143,12 +143,12 @@ func TestExplain(t *testing.T) {
 			},
 			want: scheduler.Explanation{
 				Reason: scheduler.ReasonVolumeUnbound, Object: "persistentvolumeclaims/data",
-				Message: "the nodes have room, but volume claim data is not bound",
+				Message: "the nodes have capacity, but volume claim data is not bound",
 				NextStep: "kubectl describe pvc data -n team-a says what the volume waits for: a " +
 					"storage class, a provisioner or a matching volume",
 			},
 		},
-		"claim unbound and no room": {
+		"claim unbound and no capacity": {
 			reason: "a claim that waits for its first consumer is not what is missing", gang: gang(4, "2"),
 			verdict: unschedulable,
 			cluster: func() scheduler.ClusterState {
@@ -173,7 +173,7 @@ func TestExplain(t *testing.T) {
 			},
 		},
 		"behind others": {
-			reason: "there is room, and the explanation names who is served first", gang: gang(4, "2"),
+			reason: "there is capacity, and the explanation names who is served first", gang: gang(4, "2"),
 			verdict: scheduler.Verdict{
 				Judged: true, Reason: scheduler.ReasonWaitingInQueue, Message: "others go first",
 			},

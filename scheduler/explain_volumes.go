@@ -27,12 +27,12 @@ func claimUnbound(w *waitingGang) (Explanation, bool) {
 	if !w.verdict.Judged || w.verdict.Reason == "" {
 		return Explanation{}, false
 	}
-	room := strings.TrimSuffix(w.roomText(), ",")
+	capacity := strings.TrimSuffix(w.capacityText(), ",")
 	for _, claim := range w.cluster.Claims {
 		if !claim.Bound {
 			return Explanation{
 				Reason: ReasonVolumeUnbound, Object: "persistentvolumeclaims/" + claim.Name,
-				Message: fmt.Sprintf("%s, but volume claim %s is not bound", room, claim.Name),
+				Message: fmt.Sprintf("%s, but volume claim %s is not bound", capacity, claim.Name),
 				NextStep: fmt.Sprintf("kubectl describe pvc %s -n %s says what the volume waits for: "+
 					"a storage class, a provisioner or a matching volume", claim.Name, w.gang.Namespace),
 			}, true

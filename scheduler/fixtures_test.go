@@ -117,15 +117,15 @@ func gpus(n int64) corev1.ResourceList {
 // it.
 var (
 	unschedulable = scheduler.Verdict{
-		Admission: scheduler.Go, Judged: true, Reason: scheduler.ReasonUnschedulable, Message: "no room",
+		Admission: scheduler.Go, Judged: true, Reason: scheduler.ReasonUnschedulable, Message: "no capacity",
 		NextStep: "look",
 	}
-	own = scheduler.Explanation{Reason: scheduler.ReasonUnschedulable, Message: "no room", NextStep: "look"}
-	// quoted is own if the nodes have room for a gang of 4.
+	own = scheduler.Explanation{Reason: scheduler.ReasonUnschedulable, Message: "no capacity", NextStep: "look"}
+	// quoted is own if the nodes have capacity for a gang of 4.
 	quoted = scheduler.Explanation{
 		Reason: scheduler.ReasonUnschedulable, NextStep: "look",
-		Message: "by what they request the nodes have room for 4 ranks at once; plain reported when it last " +
-			"tried: no room",
+		Message: "by what they request the nodes have capacity for 4 ranks at once; plain reported when it last " +
+			"tried: no capacity",
 	}
 )
 

@@ -32,7 +32,7 @@ const (
 	ReasonVolumeUnbound = "VolumeUnbound"
 	// ReasonWaitingBehind: there is capacity, and others are served first.
 	ReasonWaitingBehind = "WaitingBehind"
-	// ReasonSchedulerRests: the nodes have room, and the scheduler, which has rejected the gang, does not try
-	// again.
+	// ReasonSchedulerRests: the nodes have capacity, and the scheduler, which has rejected the gang, does not
+	// retry.
 	ReasonSchedulerRests = "SchedulerRests"
 )

@@ -9,12 +9,12 @@ import (
 // PodKind is the kind of pods, which every scheduler watches.
 var PodKind = corev1.SchemeGroupVersion.WithKind("Pod")
 
-// schedulerRests explains that the nodes have room for the gang and that its scheduler, which has rejected
-// it, does not try again. If the operator does not see all pods, it may wake the scheduler in vain, at a
+// schedulerRests explains that the nodes have capacity for the gang and that its scheduler, which has
+// rejected it, does not retry. If the operator does not see all pods, it may wake the scheduler in vain, at a
 // limited rate. Otherwise the gang could wait forever.
 func schedulerRests(w *waitingGang) (Explanation, bool) {
 	waker := Of(w.backend).Waker
-	if waker == nil || !w.hasRoom() {
+	if waker == nil || !w.hasCapacity() {
 		return Explanation{}, false
 	}
 	why, needs := waker.NeedsWake(w.gang, w.objects, w.cluster)
@@ -23,7 +23,7 @@ func schedulerRests(w *waitingGang) (Explanation, bool) {
 	}
 	return Explanation{
 		Reason:   ReasonSchedulerRests,
-		Message:  fmt.Sprintf("%s for %s at once, and %s", w.roomText(), w.ranksText(), why),
+		Message:  fmt.Sprintf("%s for %s at once, and %s", w.capacityText(), w.ranksText(), why),
 		NextStep: "nothing, it is woken; if this lasts, see that the scheduler of its pods runs",
 	}, true
 }
@@ -31,21 +31,21 @@ func schedulerRests(w *waitingGang) (Explanation, bool) {
 // placeNotFound repeats the message of a scheduler about a gang whose requests fit on the nodes, as the
 // scheduler's view and not as a fact.
 func placeNotFound(w *waitingGang) (Explanation, bool) {
-	if w.verdict.Reason != ReasonUnschedulable || !w.hasRoom() {
+	if w.verdict.Reason != ReasonUnschedulable || !w.hasCapacity() {
 		return Explanation{}, false
 	}
 	e, _ := verdictExplanation(w.verdict)
 	e.Message = fmt.Sprintf("by what they request %s for %s at once; %s reported when it last tried: %s",
-		w.roomText(), w.ranksText(), w.backend.Name(), w.verdict.Message)
+		w.capacityText(), w.ranksText(), w.backend.Name(), w.verdict.Message)
 	return e, true
 }
 
-// roomText reports that there is room, and how certain that is.
-func (w *waitingGang) roomText() string {
+// capacityText reports that there is capacity, and how certain that is.
+func (w *waitingGang) capacityText() string {
 	if w.cluster.Partial {
-		return "the nodes have room, if pods that the operator does not see leave it,"
+		return "the nodes have capacity, unless pods that the operator does not see use it,"
 	}
-	return "the nodes have room"
+	return "the nodes have capacity"
 }
 
 func (w *waitingGang) ranksText() string {
@@ -53,11 +53,12 @@ func (w *waitingGang) ranksText() string {
 	return count(int(ranks), "rank", "ranks")
 }
 
-// hasRoom reports whether the nodes certainly have room now for the gang's unbound ranks among its first
-// MinAvailable, next to the visible pods. It is uncertain if more than requests, selectors and taints count.
-func (w *waitingGang) hasRoom() bool {
+// hasCapacity reports whether the nodes certainly have capacity now for the gang's unbound ranks among its
+// first MinAvailable, next to the visible pods. It is uncertain if more than requests, selectors and taints
+// count.
+func (w *waitingGang) hasCapacity() bool {
 	ranks, _, _ := demand(w.roles)
-	if ranks == 0 || placeable(w.roles, roomNow) < ranks {
+	if ranks == 0 || placeable(w.roles, availableNow) < ranks {
 		return false
 	}
 	for _, claim := range w.cluster.Claims {
@@ -66,15 +67,15 @@ func (w *waitingGang) hasRoom() bool {
 		}
 	}
 	for _, r := range w.roles {
-		if needsMoreThanRoom(&r.role.Template.Spec) {
+		if needsMoreThanCapacity(&r.role.Template.Spec) {
 			return false
 		}
 	}
 	return true
 }
 
-// needsMoreThanRoom reports whether a pod has constraints that roleCapacity does not count.
-func needsMoreThanRoom(spec *corev1.PodSpec) bool {
+// needsMoreThanCapacity reports whether a pod has constraints that roleCapacity does not count.
+func needsMoreThanCapacity(spec *corev1.PodSpec) bool {
 	if a := spec.Affinity; a != nil && (a.PodAffinity != nil || a.PodAntiAffinity != nil) {
 		return true
 	}

@@ -82,7 +82,7 @@ func (r *Results) panel(c cost, title string, schedulers []string) *plot.Plot {
 	}
 	panel.X.Scale, panel.Y.Scale = plot.LogScale{}, plot.LogScale{}
 	panel.X.Tick.Marker, panel.Y.Tick.Marker = chart.LogTicks{}, chart.LogTicks{}
-	// Room for a power of ten at least: what does not grow must look like it.
+	// A power of ten at least, so that a constant value appears as constant.
 	panel.X.Min, panel.X.Max = panel.X.Min/1.2, panel.X.Max*1.2
 	for panel.Y.Max < 10*panel.Y.Min {
 		panel.Y.Min, panel.Y.Max = panel.Y.Min/1.1, panel.Y.Max*1.1

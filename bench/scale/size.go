@@ -14,8 +14,8 @@ type Size struct {
 	Nodes int `json:"nodes"`
 	// Gangs run, each with ranksPerGang; together they hold every GPU.
 	Gangs int `json:"gangs"`
-	// Waiting jobs ask for a whole node each, with one rank: what a preemption leaves of a node is no room for
-	// them.
+	// Waiting jobs ask for a whole node each, with one rank: what a preemption leaves of a node is too
+	// little for them.
 	Waiting int `json:"waiting"`
 }
 
@@ -90,7 +90,7 @@ func (s Size) running() []workload.Gang {
 	return gangs("gang", s.Gangs, workload.Gang{Ranks: ranksPerGang, GPUs: 1, Priority: workload.PriorityLow})
 }
 
-// waiting are the jobs that find no room.
+// waiting are the jobs that do not fit.
 func (s Size) waiting() []workload.Gang {
 	return gangs("waits", s.Waiting, waiter)
 }

@@ -56,7 +56,7 @@ func (p *simulation) mayPlan(w *waiting) bool {
 	return w.Value == High && w.blocked >= 0 && !w.handedOver
 }
 
-// carryOut what is due, and keep the room that the plan makes.
+// carryOut what is due, and reserve the capacity that the plan frees.
 func (p *simulation) carryOut(step preemption.Step) {
 	w := p.waitingFor(step.Plan.For)
 	w.claim = map[int]int{}

@@ -29,7 +29,7 @@ type waiting struct {
 	attempts int32
 	// blocked is the time since when it does not fit; negative while unknown.
 	blocked time.Duration
-	// claim is the room that is kept for it, while victims end.
+	// claim is the capacity that is reserved for it while victims end.
 	claim map[int]int
 	// freed is what its victims had, and since when that waits for it.
 	freed []freed
@@ -161,7 +161,7 @@ func (p *simulation) startThoseThatFit() {
 			p.block(w)
 			continue
 		}
-		if on := p.roomFor(w).place(w.Ranks, w.GPUs); on != nil {
+		if on := p.availableTo(w).place(w.Ranks, w.GPUs); on != nil {
 			p.start(w, on)
 			continue
 		}
@@ -179,8 +179,8 @@ func (p *simulation) block(w *waiting) {
 	}
 }
 
-// roomFor a gang is what is free and not kept for another one.
-func (p *simulation) roomFor(w *waiting) nodes {
+// availableTo a gang is what is free and not reserved for another gang.
+func (p *simulation) availableTo(w *waiting) nodes {
 	free := slices.Clone(p.free)
 	for _, other := range p.waiting {
 		if other != w {
@@ -224,7 +224,7 @@ func (p *simulation) end(r *run) {
 
 // preempt as a scheduler does.
 func (p *simulation) preempt(w *waiting) {
-	free := p.roomFor(w)
+	free := p.availableTo(w)
 	var lesser []*run
 	for _, id := range sortedKeys(p.running) {
 		if r := p.running[id]; r.Value < w.Value && r.asked < 0 {

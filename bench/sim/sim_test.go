@@ -122,7 +122,7 @@ func TestOfEquals(t *testing.T) {
 	}
 }
 
-// TestIdle: GPUs are idle while a victim saves, and from its end until the preemptor has all of its room.
+// TestIdle: GPUs are idle while a victim saves, and from its end until the preemptor has all of its GPUs.
 func TestIdle(t *testing.T) {
 	low := func(id int, save time.Duration) Job {
 		return Job{ID: id, Ranks: 1, GPUs: 8, Work: 10 * time.Hour, Interval: time.Hour, Save: save,

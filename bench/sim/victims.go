@@ -17,8 +17,8 @@ const (
 	// needed are spared in the reverse order.
 	Youngest Order = "youngest"
 	// Kueue's is the same by its quota, which knows no nodes (pkg/scheduler/preemption v0.19.1:
-	// CandidatesOrdering, fillBackWorkloads). Where the nodes have no room then, the scheduler that binds the
-	// gang preempts, too: Native, with the operator's schedulers.kueue.binder "native".
+	// CandidatesOrdering, fillBackWorkloads). If the nodes then have no capacity, the scheduler that binds
+	// the gang preempts, too: Native, with the operator's schedulers.kueue.binder "native".
 	Kueue Order = "kueue"
 	// Native is Kubernetes 1.37's for gangs: the preemptor is placed as if there were no gangs of lower value.
 	// The gangs in its way there are victims, except those that fit next to it, the largest and oldest first

@@ -27,7 +27,7 @@ func newFiller(g *Ground, on *cluster, played uint64, trainer func(*rand.Rand) s
 	return &filler{Ground: g, on: on, random: rand.New(rand.NewPCG(g.Seed, played)), trainer: trainer}
 }
 
-// fill the cluster until several random gangs in a row find no room. One comes after the other, each in a
+// fill the cluster until several random gangs in a row do not fit. One comes after the other, each in a
 // second of its own, since schedulers order gangs by times of whole seconds.
 func (f *filler) fill(ctx context.Context) error {
 	const tries = 8

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Way in which room is made for a gang.
+// Way in which capacity is freed for a gang.
 type Way string
 
 const (

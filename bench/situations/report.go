@@ -32,7 +32,8 @@ func markdown(m result.Machine, records []Record) string {
 Played on real schedulers: %d processors (%s), %s; commit %s. A local cluster is full of gangs of low
 priority of 1 to %d GPUs, whose simulated trainers save for %d s after %d to %d s and lose the rest when they
 are ended. Gangs of high priority come one after the other, in turns of a class for which the scheduler takes
-ranks and of one for which the operator has gangs save and make room (preemption.mode Broker, at most %d s).
+ranks and of one for which the operator requests checkpoints and ends the victims (preemption.mode
+Broker, at most %d s).
 `, m.Processors, m.CPU, m.Go, m.Commit, 3*gpusPerNode, saveSeconds, shortestSave, shortestSave+spreadOfSave-1,
 		int(maxDelay.Seconds()))
 	for i := range records {

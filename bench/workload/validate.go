@@ -135,13 +135,13 @@ func validateFit(path *field.Path, g Gang, w Workload) field.ErrorList {
 	if errs := validateCount(path.Child("gpus"), g.GPUs, w.GPUsPerNode); len(errs) > 0 {
 		return errs
 	}
-	switch room := w.Nodes * (w.GPUsPerNode / g.GPUs); {
-	case g.Ranks > room && !g.Never:
+	switch most := w.Nodes * (w.GPUsPerNode / g.GPUs); {
+	case g.Ranks > most && !g.Never:
 		return field.ErrorList{field.Invalid(path.Child("ranks"), g.Ranks, fmt.Sprintf(
-			"the cluster holds %d ranks of %d GPUs: add nodes, or set never to true", room, g.GPUs))}
-	case g.Ranks <= room && g.Never:
+			"the cluster holds %d ranks of %d GPUs: add nodes, or set never to true", most, g.GPUs))}
+	case g.Ranks <= most && g.Never:
 		return field.ErrorList{field.Invalid(path.Child("never"), true, fmt.Sprintf(
-			"the gang fits: the cluster holds %d ranks of %d GPUs: add ranks, or leave never out", room, g.GPUs))}
+			"the gang fits: the cluster holds %d ranks of %d GPUs: add ranks, or leave never out", most, g.GPUs))}
 	}
 	return nil
 }

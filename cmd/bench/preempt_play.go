@@ -21,11 +21,11 @@ type preemptPlayOptions struct {
 func newPreemptPlay() *cobra.Command {
 	var o preemptPlayOptions
 	cmd := &cobra.Command{
-		Use: "play", Short: "Play preemptions on real schedulers, with and without asking the victims first",
+		Use: "play", Short: "Play preemptions on real schedulers, with and without checkpoint requests",
 		Long: `Play fills a local cluster with gangs of low priority whose trainers are simulated, and lets gangs of
-high priority come, in turns of a class for which the scheduler takes ranks and of one for which the operator
-has gangs save and make room. It reports what both lose, and how long the gangs that come wait. What was
-recorded of the same versions is kept. On 2 processors 30 preemptions in each way take 20 to 45 minutes on a
+high priority come, in turns of a class for which the scheduler preempts and of one for which the operator
+requests checkpoints and ends the victims. It reports the losses and the waiting times of both. Existing
+records of the same versions are kept. On 2 processors 30 preemptions in each way take 20 to 45 minutes on a
 scheduler.`,
 		Example: "  bench preempt play --scheduler volcano --preemptions 5 --out /tmp/played",
 		Args:    cobra.NoArgs,

@@ -22,10 +22,10 @@ func demoCommand() *cobra.Command {
 	options := demo.Options{In: os.Stdin, Out: os.Stdout, Progress: os.Stderr}
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Play a story with three gangs: one waits whole, one preempts, all finish",
+		Short: "Play a story with three gangs: one waits, one preempts, all finish",
 		Long: fmt.Sprintf(`Play the story of examples/demo on a local cluster of 4 nodes with 8 GPUs: a gang
-waits whole while some of its ranks would fit, starts whole when there is room, is
-preempted as a whole by a gang of higher priority, and runs again.
+waits while only some of its ranks fit, starts when all of them fit, is preempted as
+a unit by a gang of higher priority, and runs again.
 
 A cluster that is up and runs the scheduler is used, otherwise one is brought up.
 A cluster without it that an earlier demo left is ended first; one that "up" made

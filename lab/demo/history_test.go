@@ -30,14 +30,15 @@ func TestRecords(t *testing.T) {
 				Spec:       v1alpha1.TrainingJobSpec{Replicas: ptr.To[int32](6)},
 				Status: v1alpha1.TrainingJobStatus{
 					Phase: v1alpha1.PhaseQueued, Gang: "0/6", GPUs: 24, Attempt: 2, Restarts: 1, Preemptions: 3,
-					Message: "waiting: no room",
+					Message: "waiting: no capacity",
 					Scheduling: &v1alpha1.SchedulingStatus{Queue: "research",
-						Blocker: &v1alpha1.Blocker{Reason: "Unschedulable", Message: "no room"}},
+						Blocker: &v1alpha1.Blocker{Reason: "Unschedulable", Message: "no capacity"}},
 				},
 			},
 			Record{Revision: 7, Time: now, Job: &JobState{
 				Name: "first", Ranks: 6, GPUs: 24, Phase: v1alpha1.PhaseQueued, Gang: "0/6",
-				Attempt: 2, Restarts: 1, Preemptions: 3, Queue: "research", Reason: "Unschedulable", Message: "no room",
+				Attempt: 2, Restarts: 1, Preemptions: 3, Queue: "research", Reason: "Unschedulable",
+				Message: "no capacity",
 			}},
 		},
 		"a job that drains": {

@@ -82,7 +82,7 @@ func (t *historyBuilder) bind(p *PodState) {
 			return
 		}
 	}
-	panic("no room for " + p.UID)
+	panic("no capacity for " + p.UID)
 }
 
 func created(*PodState)      {}

@@ -73,7 +73,7 @@ func TestViolations(t *testing.T) {
 			map[string]func(*historyBuilder){"second waits": func(t *historyBuilder) {
 				t.job(second, func(*JobState) {})
 				t.each(second, 1, 0, 6, created, judged)
-				t.explains(second, "no room")
+				t.explains(second, "no capacity")
 				t.each(second, 1, 0, 2, t.bind)
 			}},
 			map[string]string{

@@ -34,7 +34,7 @@ func config(target string) []byte {
 	return fmt.Appendf(nil, `
 global: {scrape_interval: 200ms, scrape_timeout: 200ms, evaluation_interval: 200ms}
 rule_files: [rules.yaml]
-scrape_configs: [{job_name: room, static_configs: [{targets: [%q]}]}]
+scrape_configs: [{job_name: thermometer, static_configs: [{targets: [%q]}]}]
 `, strings.TrimPrefix(target, "http://"))
 }
 
@@ -74,18 +74,18 @@ func TestServer(t *testing.T) {
 	t.Parallel()
 	var temperature atomic.Int64
 	temperature.Store(40)
-	room := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	thermometer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintf(w, "temperature %d\n", temperature.Load())
 	}))
-	t.Cleanup(room.Close) // after the Prometheus, whose scrapes it waits for
+	t.Cleanup(thermometer.Close) // after the Prometheus, whose scrapes it waits for
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	server := start(t, ctx, room.URL)
+	server := start(t, ctx, thermometer.URL)
 	if err := server.WaitForTargets(ctx, 1); err != nil {
 		t.Fatal(err)
 	}
 	samples, err := server.Query(ctx, `temperature`)
-	if err != nil || len(samples) != 1 || samples[0].Value != 40 || samples[0].Metric["job"] != "room" {
+	if err != nil || len(samples) != 1 || samples[0].Value != 40 || samples[0].Metric["job"] != "thermometer" {
 		t.Fatalf("got %v, %v", samples, err)
 	}
 	if samples, err := server.Query(ctx, `1 + 1`); err != nil || len(samples) != 1 || samples[0].Value != 2 {

@@ -105,11 +105,11 @@ func (p *play) expectOpen(reason string, want ...string) {
 	}
 }
 
-var roomy = Bounds{Strangers: 4, StrangersPerAddress: 3, StrangerBytes: 100, Known: 3, KnownPerClient: 2,
+var wideBounds = Bounds{Strangers: 4, StrangersPerAddress: 3, StrangerBytes: 100, Known: 3, KnownPerClient: 2,
 	NewPerSecond: 1000, Burst: 1000}
 
 func TestStrangersSendLittle(t *testing.T) {
-	p := newPlay(t, roomy)
+	p := newPlay(t, wideBounds)
 	for name, vouched := range map[string]bool{"known": true, "stranger": false} {
 		p.arrive(name, "10.0.0.1")
 		c := p.conns[name]
@@ -131,7 +131,7 @@ func TestStrangersSendLittle(t *testing.T) {
 
 // TestNoBoundOfBytes: a client of a server without Vouch sends many requests.
 func TestNoBoundOfBytes(t *testing.T) {
-	unbounded := roomy
+	unbounded := wideBounds
 	unbounded.StrangerBytes = 0
 	p := newPlay(t, unbounded)
 	p.arrive("prometheus", "10.0.0.1")
@@ -142,8 +142,8 @@ func TestNoBoundOfBytes(t *testing.T) {
 
 // TestNoPlaceForAKnownClient: a client that is known, and may not stay, is answered all the same.
 func TestNoPlaceForAKnownClient(t *testing.T) {
-	p := newPlay(t, roomy)
-	for i := range roomy.Known {
+	p := newPlay(t, wideBounds)
+	for i := range wideBounds.Known {
 		p.arrive(fmt.Sprint(i), "10.0.0.1")
 		p.vouch(fmt.Sprint(i), fmt.Sprint(i))
 	}
@@ -157,7 +157,7 @@ func TestNoPlaceForAKnownClient(t *testing.T) {
 }
 
 func TestTheOldestOfAnAddressGoes(t *testing.T) {
-	p := newPlay(t, roomy)
+	p := newPlay(t, wideBounds)
 	for _, name := range []string{"a1", "a2", "a3", "a4"} {
 		p.arrive(name, "10.0.0.1")
 	}
@@ -167,7 +167,7 @@ func TestTheOldestOfAnAddressGoes(t *testing.T) {
 }
 
 func TestTheHeaviestAddressGoes(t *testing.T) {
-	p := newPlay(t, roomy)
+	p := newPlay(t, wideBounds)
 	p.arrive("b1", "10.0.0.2")
 	p.arrive("a1", "10.0.0.1")
 	p.arrive("a2", "10.0.0.1")
@@ -181,11 +181,11 @@ func TestTheHeaviestAddressGoes(t *testing.T) {
 }
 
 func TestKnownConnectionsStay(t *testing.T) {
-	p := newPlay(t, roomy)
+	p := newPlay(t, wideBounds)
 	p.arrive("b1", "10.0.0.1")
 	for range 2 {
 		if !p.vouch("b1", "bert") {
-			t.Error("there is room for it")
+			t.Error("a connection below the bound was rejected")
 		}
 	}
 	for i := range 20 {
@@ -198,7 +198,7 @@ func TestKnownConnectionsStay(t *testing.T) {
 	p.vouch("a19", "carl")
 	p.arrive("d1", "10.0.0.4")
 	if p.vouch("d1", "dora") {
-		t.Error("there is no room for a fourth")
+		t.Error("a fourth connection was accepted")
 	}
 	if err := p.conns["a19"].Close(); err != nil {
 		t.Fatal(err)
@@ -212,7 +212,7 @@ func TestKnownConnectionsStay(t *testing.T) {
 }
 
 func TestRateOfAnAddress(t *testing.T) {
-	bounds := roomy
+	bounds := wideBounds
 	bounds.NewPerSecond, bounds.Burst = 2, 3
 	p := newPlay(t, bounds)
 	var got []bool
@@ -239,7 +239,7 @@ func TestWithoutABoundedConnection(t *testing.T) {
 func TestCounts(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		p := newPlay(t, roomy)
+		p := newPlay(t, wideBounds)
 		for i := range 200 {
 			name := func() string { return p.names[random.IntN(len(p.names))] }
 			switch what := random.IntN(5); {
@@ -254,13 +254,13 @@ func TestCounts(t *testing.T) {
 			for _, n := range p.open() {
 				c := p.conns[n]
 				perOwner[c.owner]++
-				if limit := map[*group]int{p.strangers: roomy.StrangersPerAddress,
-					p.known: roomy.KnownPerClient}[c.group]; perOwner[c.owner] > limit {
+				if limit := map[*group]int{p.strangers: wideBounds.StrangersPerAddress,
+					p.known: wideBounds.KnownPerClient}[c.group]; perOwner[c.owner] > limit {
 					t.Fatalf("seed %d: %s has %d connections, %d are allowed", seed, c.owner, perOwner[c.owner], limit)
 				}
 			}
 			strangers, known := p.Open()
-			if strangers > roomy.Strangers || known > roomy.Known || strangers+known != len(p.open()) {
+			if strangers > wideBounds.Strangers || known > wideBounds.Known || strangers+known != len(p.open()) {
 				t.Fatalf("seed %d: %d strangers and %d known are counted, %d are open", seed, strangers, known,
 					len(p.open()))
 			}

@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// maxSafetensors bounds the header that is read: room for some 200,000 tensors. The format allows 100 MB.
+// maxSafetensors bounds the header that is read, to about 200,000 tensors. The format allows 100 MB.
 const maxSafetensors = 32 << 20
 
 // checkSafetensors compares the file's length with the end of its last tensor. Source: the safetensors format

@@ -7,7 +7,7 @@ import (
 )
 
 // maxZipDir bounds the central directory that is walked through: torch.save writes about 80 bytes for each
-// storage, so that is room for 100,000.
+// storage, so this allows 100,000.
 const maxZipDir = 8 << 20
 
 const zipStored = 0 // the compression method of torch.save
@@ -21,7 +21,7 @@ type zipMember struct {
 }
 
 // zipMembers calls each for the members of a zip until it returns false. It holds one of them at a time:
-// archive/zip makes room for as many as the end of the file claims before it reads the first one.
+// archive/zip allocates as many as the end of the file claims before it reads the first one.
 func zipMembers(r io.ReaderAt, size int64, each func(zipMember) bool) error {
 	d, err := findZipDirectory(r, size)
 	if err != nil {

@@ -59,7 +59,7 @@ func BenchmarkExplain(b *testing.B) {
 					c.SetPod(p)
 				}
 				if _, ok := scheduler.Explain(mute{}, g, nil, scheduler.Verdict{}, c.State()); ok {
-					b.Fatal("there is room")
+					b.Fatal("the gang fits")
 				}
 			}
 		})

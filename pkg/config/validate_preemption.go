@@ -10,14 +10,14 @@ import (
 // leastLossCap in seconds: below a minute all gangs would cost the same, whatever they have not saved.
 const leastLossCap = 60
 
-// mostDelay and mostRounds: who waits for longer, or loses the room more often, is better served by the
-// scheduler.
+// mostDelay and mostRounds: a preemptor that waits longer, or loses the freed capacity more often, is better
+// served by the scheduler.
 const (
 	mostDelay  = 3600
 	mostRounds = 10
 )
 
-// mostPlans at a time: a victim of one is none of another, and few gangs find room beside each other.
+// mostPlans at a time: a gang is a victim of one plan at most, and few preemptors fit at the same time.
 const mostPlans = 64
 
 func validatePreemption(path *field.Path, p Preemption) field.ErrorList {

@@ -14,7 +14,7 @@ import (
 // examines at most as many gangs as there may be plans.
 func (b *broker) planSavesAhead(j *Job) {
 	planned := slices.ContainsFunc(b.plans, func(p preemption.Plan) bool { return p.For == j.ref() })
-	if planned || b.endangering == b.policy.MaxPlans || !brokerable(j) || !lacksRoom(j) {
+	if planned || b.endangering == b.policy.MaxPlans || !brokerable(j) || !lacksCapacity(j) {
 		return
 	}
 	b.endangering++

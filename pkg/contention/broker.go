@@ -257,7 +257,7 @@ func (b *broker) decide(j *Job) *v1alpha1.PreemptionStatus {
 	if !brokerable(j) {
 		return b.handOver(j, notPlanned)
 	}
-	if !lacksRoom(j) {
+	if !lacksCapacity(j) {
 		return nil
 	}
 	snapshot := b.snapshot(j)
@@ -287,9 +287,9 @@ func (b *broker) decide(j *Job) *v1alpha1.PreemptionStatus {
 	return b.blockedStatus(j, choice.Outcome)
 }
 
-// lacksRoom reports whether preemption may help a gang: it lacks capacity, or its scheduler does not use
+// lacksCapacity reports whether preemption may help a gang: it lacks capacity, or its scheduler does not use
 // capacity that seems free.
-func lacksRoom(j *Job) bool {
+func lacksCapacity(j *Job) bool {
 	blocker := j.Status.Scheduling.Blocker
 	if blocker == nil {
 		return false

@@ -37,7 +37,7 @@ func minRun(d time.Duration) func(*Job) { return func(j *Job) { j.Class.MinRun =
 func blockedNow(j *Job) { j.enter(v1alpha1.PhaseQueued, 0) }
 
 var brokerHistories = map[string]func(testing.TB) *simulation{
-	"makes-room": func(t testing.TB) *simulation {
+	"preempts": func(t testing.TB) *simulation {
 		s := simulate(t, []string{"a", "b"}, jobOf("slow", 1, 1, runs(time.Hour, "a"), saves(30)),
 			jobOf("fast", 1, 1, runs(time.Hour, "b"), saves(10)), urgentJob("urgent", 9, 2))
 		s.until("it runs", s.phaseIs("urgent", v1alpha1.PhaseRunning))
@@ -68,7 +68,7 @@ var brokerHistories = map[string]func(testing.TB) *simulation{
 		s.run(5)
 		return s
 	},
-	"room-stolen-before-the-protected": func(t testing.TB) *simulation {
+	"capacity-stolen-before-the-protected": func(t testing.TB) *simulation {
 		s := simulate(t, []string{"a", "b"}, jobOf("first", 1, 1, runs(time.Hour, "a"), saves(5)),
 			jobOf("young", 1, 1, runs(time.Minute, "b"), saves(10)), urgentJob("urgent", 9, 1))
 		s.rests = true
@@ -78,7 +78,7 @@ var brokerHistories = map[string]func(testing.TB) *simulation{
 		s.until("it runs", s.phaseIs("urgent", v1alpha1.PhaseRunning))
 		return s
 	},
-	"room-stolen": func(t testing.TB) *simulation {
+	"capacity-stolen": func(t testing.TB) *simulation {
 		s := simulate(t, []string{"a", "b", "c"}, jobOf("first", 1, 1, runs(time.Hour, "a"), saves(5)),
 			jobOf("second", 1, 1, runs(time.Hour, "b"), saves(10)),
 			jobOf("third", 1, 1, runs(time.Hour, "c"), saves(15)), urgentJob("urgent", 9, 1))
@@ -141,7 +141,7 @@ var brokerHistories = map[string]func(testing.TB) *simulation{
 		s.until("it runs", s.phaseIs("urgent", v1alpha1.PhaseRunning))
 		return s
 	},
-	"killed-victim-is-gone-and-room-stolen": func(t testing.TB) *simulation {
+	"killed-victim-is-deleted-and-capacity-stolen": func(t testing.TB) *simulation {
 		s := simulate(t, []string{"a", "b"}, jobOf("first", 1, 1, runs(20*time.Minute, "a")),
 			jobOf("second", 2, 1, runs(time.Hour, "b"), saves(10)), urgentJob("urgent", 9, 1))
 		s.rests = true
@@ -198,7 +198,7 @@ var brokerHistories = map[string]func(testing.TB) *simulation{
 		})
 		return s
 	},
-	"room-of-another": func(t testing.TB) *simulation {
+	"capacity-of-another": func(t testing.TB) *simulation {
 		s := simulate(t, []string{"a", "b"}, jobOf("slow", 1, 1, runs(time.Hour, "a"), saves(30)),
 			jobOf("fast", 1, 1, runs(time.Hour, "b"), saves(10)), urgentJob("first", 9, 1),
 			urgentJob("second", 9, 1))

@@ -185,7 +185,7 @@ func TestChoose(t *testing.T) {
 				jobOf("urgent", 9, 1, waits(10*time.Minute, v1alpha1.ReasonQuotaExceeded)),
 			}, map[string]string{"urgent": "NotPlanned"},
 		},
-		"room": {
+		"free capacity": {
 			"it is for the scheduler to find it",
 			scheduler.ClusterState{Complete: true, Nodes: []scheduler.Node{node("a", 0)}},
 			[]Job{jobOf("urgent", 9, 1, lacksNodes)}, map[string]string{"urgent": "Fits"},

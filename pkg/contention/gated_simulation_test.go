@@ -204,17 +204,17 @@ func (c *contest) admit(j *Job) {
 }
 
 func (c *contest) preempt(j *Job) {
-	room := c.free()
+	free := c.free()
 	for _, v := range c.jobs {
 		if _, ends := c.ends[v.Name]; ends {
-			room += v.Status.GPUs
+			free += v.Status.GPUs
 		}
 	}
 	for _, v := range c.order() {
-		if room >= j.Status.GPUs || c.value(v) >= j.Value {
+		if free >= j.Status.GPUs || c.value(v) >= j.Value {
 			return
 		}
-		room += v.Status.GPUs
+		free += v.Status.GPUs
 		v.Contest.Preempted, c.ends[v.Name] = true, c.now.Add(c.saves)
 		v.enterAt(v1alpha1.PhaseDraining, c.now)
 		v.Contest.Spared = false

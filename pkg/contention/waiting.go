@@ -21,7 +21,7 @@ const maxDelay = 2 * time.Minute
 
 // Waits reports whether a gang lacks capacity that other gangs could free.
 func Waits(job *v1alpha1.TrainingJob) bool {
-	return observation.LacksRoom(&job.Status) && job.DeletionTimestamp == nil && !spec.Suspended(job) &&
+	return observation.LacksCapacity(&job.Status) && job.DeletionTimestamp == nil && !spec.Suspended(job) &&
 		!spec.ManagedElsewhere(job)
 }
 

@@ -38,7 +38,7 @@ func (c *contest) place(name, node string) {
 	})
 }
 
-// wait has the scheduler say that there is no room for a job.
+// wait makes the scheduler report that a job does not fit.
 func (c *contest) wait(name string) {
 	c.t.Helper()
 	const why = "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."

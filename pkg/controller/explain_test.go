@@ -177,10 +177,10 @@ func TestOtherReasonIsKept(t *testing.T) {
 		{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 1000},
 	})
 	f.sync()
-	f.untilItLacksRoom()
+	f.untilItLacksCapacity()
 	f.sync()
 	f.dependencies.clusterState.DropPod(bertName.Namespace, "uid-pod-fresh")
-	f.wants("there is room, for a moment perhaps")
+	f.wants("the gang fits, perhaps for a moment")
 	f.clock.Step(observation.StatusDelay)
 	f.wants("it has lasted", "patch TrainingJob/status bert", "event NotJudged")
 }

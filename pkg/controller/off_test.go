@@ -126,7 +126,7 @@ func (c *contest) untilOneWaits() {
 	c.report("bert", 100, 80)
 	c.settle("it has saved")
 	c.submit("urgent", "high")
-	c.settle("another comes, for which there is no room")
+	c.settle("another comes, which does not fit")
 	c.wait("urgent")
 	for range 4 {
 		c.clock.Step(6 * time.Second)

@@ -58,19 +58,19 @@ func (f *fixture) statusOf(name string) *v1alpha1.TrainingJobStatus {
 	return &f.jobNamed(name).Status
 }
 
-// brokeredFixture has bert queued under its waiting class, and known to lack room.
+// brokeredFixture has bert queued under its waiting class, and known not to fit.
 func brokeredFixture(t *testing.T) *fixture {
 	f := crowdedFixture(t, brokering)
 	setClasses(f.dependencies.clusterState.Cluster, highWaits)
 	f.settleLow()
 	f.plan()
 	f.sync()
-	f.untilItLacksRoom()
+	f.untilItLacksCapacity()
 	return f
 }
 
-// untilItLacksRoom queues bert and creates its rank, until its status shows that it does not fit.
-func (f *fixture) untilItLacksRoom() {
+// untilItLacksCapacity queues bert and creates its rank, until its status shows that it does not fit.
+func (f *fixture) untilItLacksCapacity() {
 	f.t.Helper()
 	f.wants("it is queued", queued...)
 	f.wants("its rank waits", created[:3]...)
@@ -158,7 +158,7 @@ func TestBroker(t *testing.T) {
 		t.Fatalf("it is %+v", st)
 	}
 	f.plan()
-	f.wants("there is room", "patch TrainingJob/status bert")
+	f.wants("the gang fits", "patch TrainingJob/status bert")
 	for range 3 {
 		for _, did := range f.reconcileJob("fresh") {
 			if did == "create Pod fresh-worker-0" {

@@ -90,7 +90,7 @@ func TestDryRun(t *testing.T) {
 	if diff := cmp.Diff([]types.NamespacedName{bertName}, f.plan()); diff != "" {
 		t.Errorf("woken (-want +got):\n%s", diff)
 	}
-	f.wants("and who would make room", "patch TrainingJob/status bert")
+	f.wants("and the victims", "patch TrainingJob/status bert")
 	at := metav1.NewTime(f.clock.Now())
 	want := &v1alpha1.PreemptionStatus{
 		Outcome: v1alpha1.PreemptionPlanned, VictimCount: 1, LossGPUSeconds: 8 * (20 + 120), ObservedTime: &at,

@@ -41,7 +41,8 @@ func newRestingFixture(t *testing.T, by schema.GroupVersionKind) *fixture {
 	return f
 }
 
-// TestSchedulerThatRestsIsWoken: the scheduler has rejected the gang, room has come, and it does not look.
+// TestSchedulerThatRestsIsWoken: the scheduler has rejected the gang, and does not retry although the gang
+// fits now.
 func TestSchedulerThatRestsIsWoken(t *testing.T) {
 	f := newRestingFixture(t, groupKind)
 	f.wants("it is given time to bind what was created just now")

@@ -3,7 +3,7 @@
 //	file → Split → Document → Convert → TrainingJob, companions (a claim, a ConfigMap), warnings
 //
 // Each kind of source has a file with its types, which are no more than what its documents hold, and one
-// function from a decoded document to a job. What they share is in rooms of its own:
+// function from a decoded document to a job. Shared code is in:
 //
 //	document.go, decode.go   bytes → documents → types, strictly
 //	kubeflow.go              what Kubeflow's kinds have in common

@@ -19,7 +19,7 @@ const MaxFileBytes = 64 << 10
 // longer one (MAX_ARG_STRLEN, include/uapi/linux/binfmts.h, which counts the '=' and a final zero too).
 const MaxEnvBytes = 128<<10 - 2
 
-// maxFileName leaves room for a prefix in the 63 characters of an annotation key's name.
+// maxFileName leaves space for a prefix in the 63 characters of an annotation key's name.
 const maxFileName = 48
 
 // Setup is what every container of one rank gets.

@@ -195,7 +195,7 @@ func evidence(a Attempt) Attempt {
 	return a
 }
 
-// joinCounts returns the union of two sets. Versions of one attempt differ only in Room, which grows while
+// joinCounts returns the union of two sets. Versions of one attempt differ only in Freed, which grows while
 // the attempt waits; otherwise the greater counts.
 func joinCounts(a, b []Counts) []Counts {
 	all := slices.Concat(a, b)
@@ -209,7 +209,7 @@ func joinCounts(a, b []Counts) []Counts {
 	joined := all[:0]
 	for _, c := range all {
 		if n := len(joined); n > 0 && joined[n-1].Attempt == c.Attempt {
-			joined[n-1].Room = joined[n-1].Room.later(c.Room)
+			joined[n-1].Freed = joined[n-1].Freed.later(c.Freed)
 			continue
 		}
 		joined = append(joined, c)

@@ -10,7 +10,7 @@ func TestBy(t *testing.T) {
 			"a workload due to prioritization in the ClusterQueue"},
 		{"makes room for job urgent, which has a higher priority; a checkpoint is asked for first (at most 19s)",
 			"job urgent"},
-		{"makes room for a job of another namespace, which has a higher priority", "a job of another namespace"},
+		{"yields to a job of another namespace, which has a higher priority", "a job of another namespace"},
 		{"node gpu-1 is lost", ""},
 	} {
 		if got := by(test.message); got != test.want {

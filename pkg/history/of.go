@@ -140,7 +140,7 @@ func countsOf(st *v1alpha1.TrainingJobStatus) []Counts {
 	}
 	return []Counts{{
 		Attempt: st.Attempt, Preemptions: st.Preemptions, Lost: lossOf(st.Work), Yielded: yieldedOf(st.Work),
-		Room: roomOf(st.Work),
+		Freed: freedOf(st.Work),
 	}}
 }
 

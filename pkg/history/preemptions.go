@@ -52,11 +52,12 @@ func preemptionsOf(st *v1alpha1.TrainingJobStatus, transitions []Transition) []P
 // ranks more)" and a clause.
 var accommodated = regexp.MustCompile(`\bto accommodate (.+?)(?: \(and \d+ ranks? more\))?(?:;|$)`)
 
-// madeRoom matches the preemptor in the operator's own message (decision, drainToMakeRoom).
-var madeRoom = regexp.MustCompile(`^makes room for (.+?), which has a higher priority`)
+// yields matches the preemptor in the operator's own message (decision, drainVictim). Stored messages of
+// former versions have "makes room for".
+var yields = regexp.MustCompile(`^(?:yields to|makes room for) (.+?), which has a higher priority`)
 
 func by(message string) string {
-	for _, pattern := range []*regexp.Regexp{accommodated, madeRoom} {
+	for _, pattern := range []*regexp.Regexp{accommodated, yields} {
 		if m := pattern.FindStringSubmatch(message); m != nil {
 			return m[1]
 		}

@@ -182,7 +182,7 @@ func (l played) holds(t *testing.T, r Record) {
 	}
 }
 
-// answer of an attempt that made room for another; empty for any other.
+// answer of an attempt that yielded to another; empty for any other.
 func (l played) answer(attempt int32) Answer {
 	y, yielded := l.Truth.Yielded[attempt]
 	switch {
@@ -209,16 +209,16 @@ func (l played) addsUp(t *testing.T, r Record) {
 		yielded.Saved += e.Yielded.Saved
 		yielded.LostGPUSeconds += e.Yielded.LostGPUSeconds
 	}
-	var room Room
+	var freed FreedCapacity
 	for _, p := range r.Grants() {
-		room.Made += p.Room.Made
-		room.Seconds += p.Room.Seconds
+		freed.Made += p.Freed.Made
+		freed.Seconds += p.Freed.Seconds
 		if p.Attempt > r.Job.Attempt {
-			t.Errorf("room for attempt %d of %d", p.Attempt, r.Job.Attempt)
+			t.Errorf("freed capacity for attempt %d of %d", p.Attempt, r.Job.Attempt)
 		}
 	}
-	if w := r.Job.Work; lost != lossOf(w) || yielded != yieldedOf(w) || room != roomOf(w) {
-		t.Errorf("it tells of %+v, %+v and %+v; the job has counted %+v", lost, yielded, room, w)
+	if w := r.Job.Work; lost != lossOf(w) || yielded != yieldedOf(w) || freed != freedOf(w) {
+		t.Errorf("it tells of %+v, %+v and %+v; the job has counted %+v", lost, yielded, freed, w)
 	}
 }
 
@@ -239,12 +239,12 @@ func (l played) isWhole(t *testing.T, r Record) {
 			t.Errorf("attempt %d answered %s, the record says %s", p.Attempt, l.answer(p.Attempt), p.Answer)
 		}
 	}
-	rooms := map[int32]historytest.Room{}
+	freed := map[int32]historytest.FreedCapacity{}
 	for _, p := range r.Grants() {
-		rooms[p.Attempt] = historytest.Room(p.Room)
+		freed[p.Attempt] = historytest.FreedCapacity(p.Freed)
 	}
-	if diff := cmp.Diff(l.Truth.Room, rooms); diff != "" {
-		t.Errorf("room that was made (-happened +recorded):\n%s", diff)
+	if diff := cmp.Diff(l.Truth.Freed, freed); diff != "" {
+		t.Errorf("freed capacity (-happened +recorded):\n%s", diff)
 	}
 	if diff := cmp.Diff(l.Truth.Preempted, messages); diff != "" {
 		t.Errorf("preemptions (-happened +recorded):\n%s", diff)

@@ -114,8 +114,8 @@ type Counts struct {
 	// Lost and Yielded at the ends of all earlier attempts.
 	Lost    Loss    `json:"lost"`
 	Yielded Yielded `json:"yielded,omitzero"`
-	// Room that others had freed until the job was last observed in this attempt.
-	Room Room `json:"room,omitzero"`
+	// Freed by others until the job was last observed in this attempt.
+	Freed FreedCapacity `json:"room,omitzero"`
 }
 
 // Transition is one change of phase.

@@ -191,9 +191,9 @@ func TestSilentTrainerIsEnded(t *testing.T) {
 	}
 }
 
-// TestRoomIsStolen: other pods take the capacity, and another round begins, until the rounds or the time are
-// over.
-func TestRoomIsStolen(t *testing.T) {
+// TestCapacityIsStolen: other pods take the capacity, and another round begins, until the rounds or the time
+// are over.
+func TestCapacityIsStolen(t *testing.T) {
 	a, b := old("a", 1, 0), old("b", 1, 0)
 	a.Save, b.Save = time.Second, 2*time.Second
 	p := play(t, full(a, b).waits("w", 5, 1, time.Minute))

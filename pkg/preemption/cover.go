@@ -89,7 +89,7 @@ func (s *space) cover(list []*candidate) []*candidate {
 // guess returns the cheapest of a few quickly found covers. The full list must be enough.
 func (s *space) guess(list []*candidate) []*candidate {
 	var best []*candidate
-	for _, try := range []func([]*candidate) []*candidate{s.single, s.cheapestFirst, s.mostRoomForItsCost} {
+	for _, try := range []func([]*candidate) []*candidate{s.single, s.cheapestFirst, s.mostCapacityForItsCost} {
 		if found := try(list); found != nil {
 			if found = s.reduced(found); best == nil || totalCost(found) < totalCost(best) {
 				best = found
@@ -148,9 +148,9 @@ func (s *space) cheapestFirst(list []*candidate) []*candidate {
 // undoTwice undoes the previous loan and this one.
 func (l loan) undoTwice() { l.undo(); l.undo() }
 
-// mostRoomForItsCost adds in each step the candidate with the lowest cost by rank that then fits. This
+// mostCapacityForItsCost adds in each step the candidate with the lowest cost by rank that then fits. This
 // changes only with the candidates taken on its nodes.
-func (s *space) mostRoomForItsCost(list []*candidate) []*candidate {
+func (s *space) mostCapacityForItsCost(list []*candidate) []*candidate {
 	on := map[int][]int{}
 	scores := make([]float64, len(list))
 	for i, c := range list {

@@ -7,7 +7,7 @@
 //	cover.go      the cheapest gangs that together free enough capacity
 //	search.go     the same, exactly, for few candidates
 //	choose.go     for all waiting gangs: by priority, then by age, each from what the earlier ones left
-//	room_left.go  what outstanding plans leave
+//	capacity_left.go what outstanding plans leave
 //	plan.go       a plan, and when each of its victims yields
 //	advance.go    the phases of a plan, its rounds, and its end
 //

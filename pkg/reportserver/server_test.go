@@ -179,7 +179,7 @@ func TestShutdownAnswersWaitingReports(t *testing.T) {
 	}
 }
 
-// TestManyAgentsShareTheConnections: one is kept for the agent's next report while there is room for it, and
+// TestManyAgentsShareTheConnections: one is kept for the agent's next report while the bound allows it, and
 // only once it is known whose it is.
 func TestManyAgentsShareTheConnections(t *testing.T) {
 	defer func(before boundedlistener.Bounds) { connections = before }(connections)
@@ -223,7 +223,7 @@ func TestManyAgentsShareTheConnections(t *testing.T) {
 		{"a rank that may not report", second, "bert-worker-1", 403, true},
 		{"the first to be known", first, "bert-worker-0", 200, false},
 		{"again, on the same connection", first, "bert-worker-0", 200, false},
-		{"no room for a second", second, "other-worker-0", 200, true},
+		{"no connection for a second", second, "other-worker-0", 200, true},
 		{"known no more", first, "forged", 401, true},
 	} {
 		if code, closed := closes(tc.agent, tc.token); code != tc.code || closed != tc.closed {

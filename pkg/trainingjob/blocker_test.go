@@ -100,7 +100,7 @@ func TestQueueEditWhileQueued(t *testing.T) {
 	sim := newSimulation(t, jobtest.New(4, func(j *v1alpha1.TrainingJob) {
 		j.Spec.RunPolicy.SchedulingPolicy.Queue = "reserach"
 	}))
-	sim.verdict = judged(scheduler.Hold, "Unschedulable", "no room")
+	sim.verdict = judged(scheduler.Hold, "Unschedulable", "no capacity")
 	sim.converge()
 	sim.job.Spec.RunPolicy.SchedulingPolicy.Queue = "research"
 	sim.job.Generation++

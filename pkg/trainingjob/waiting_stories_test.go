@@ -116,12 +116,12 @@ var waitingStories = map[string]story{
 		sim.narrate("the operator retries")
 	}},
 	"scheduler-rests": {jobtest.New(2), func(sim *simulation) {
-		noRoom := &scheduler.Explanation{Reason: scheduler.ReasonInsufficientResources, Message: "4 GPUs, 0 free"}
+		tooLarge := &scheduler.Explanation{Reason: scheduler.ReasonInsufficientResources, Message: "4 GPUs, 0 free"}
 		rests := &scheduler.Explanation{
 			Reason: scheduler.ReasonSchedulerRests, Message: "2 ranks fit on the nodes, and the scheduler is idle",
 		}
 		sim.verdict = judged(scheduler.Go, "Unschedulable", "no capacity")
-		sim.explanation = noRoom
+		sim.explanation = tooLarge
 		sim.narrate("the user applies a job that does not fit")
 		sim.advance(6 * time.Second)
 		sim.narrate("the status has the reason")
@@ -136,7 +136,7 @@ var waitingStories = map[string]story{
 		sim.narrate("the next wait is twice as long")
 		sim.advance(time.Second)
 		sim.narrate("the operator wakes it for the third time")
-		sim.explanation = noRoom
+		sim.explanation = tooLarge
 		sim.advance(40 * time.Second)
 		sim.narrate("another gang has taken the capacity, and the operator does not wake the scheduler")
 		sim.explanation = rests

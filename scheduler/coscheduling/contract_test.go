@@ -49,7 +49,7 @@ func dialect() schedulertest.Dialect {
 				Name: "fewer than all ranks of several roles", Path: scheduler.PathMinAvailable,
 				Change: minRanksOfRoles,
 			},
-			{Name: "name without room for an attempt", Change: func(g *scheduler.Gang) {
+			{Name: "name too long for an attempt", Change: func(g *scheduler.Gang) {
 				g.Name = strings.Repeat("n", 58)
 			}, Path: scheduler.PathName},
 		},
@@ -74,7 +74,7 @@ func groupState(phase schedulingv1alpha1.PodGroupPhase) schedulertest.GroupState
 	}}
 }
 
-// Messages of v0.34.7 on the ranks of gangs of four, on a cluster with room for two and under a quota;
+// Messages of v0.34.7 on the ranks of gangs of four, on a cluster with capacity for two and under a quota;
 // shortened at "...".
 const (
 	full = "0/4 nodes are available: 4 Insufficient nvidia.com/gpu. no new claims to deallocate, 0/4 " +

@@ -52,6 +52,6 @@
 //   - A waiting job is not held back before it costs anything: its pods exist and are pending.
 //   - A preempted job does not keep its place: its next group queues behind older gangs of the same priority.
 //   - The scheduler may not retry ranks of a gang that fits. Objects wakes those that were rejected while
-//     the ranks were being created (see asleep), the operator those for which the nodes have room (see
+//     the ranks were being created (see asleep), the operator those for which the nodes have capacity (see
 //     NeedsWake).
 package coscheduling

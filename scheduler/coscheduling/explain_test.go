@@ -39,7 +39,7 @@ func TestExplain(t *testing.T) {
 		want       string
 	}{
 		"another namespace's": {why: "it does not count", quota: quota("team-b", "4")},
-		"room":                {why: "the holders of CPUs are unknown", quota: quota("team-a", "16")},
+		"capacity":            {why: "the holders of CPUs are unknown", quota: quota("team-a", "16")},
 		"incomplete state": {
 			why: "the holders of GPUs are unknown", quota: quota("team-a", "4"), incomplete: true,
 		},

@@ -33,19 +33,19 @@ func TestScheduleTimeout(t *testing.T) {
 }
 
 // TestWake: a change of their group wakes ranks that were rejected for a reason that is over, but not those
-// that found no room.
+// that found no capacity.
 func TestWake(t *testing.T) {
 	for name, tc := range map[string]struct {
 		messages []string
 		want     bool
 	}{
-		"not tried":                       {nil, false},
-		"early, the others to be tried":   {[]string{siblingless}, false},
-		"early, and the group rests":      {[]string{siblingless, recently}, true},
-		"no room, and the group rests":    {[]string{full, recently}, false},
-		"early, but then no room":         {[]string{siblingless, full, recently}, false},
-		"early, but others were let wait": {[]string{siblingless, away, recently}, false},
-		"tried again while it rests":      {[]string{recently, recently}, false},
+		"not tried":                        {nil, false},
+		"early, the others to be tried":    {[]string{siblingless}, false},
+		"early, and the group rests":       {[]string{siblingless, recently}, true},
+		"no capacity, and the group rests": {[]string{full, recently}, false},
+		"early, but then no capacity":      {[]string{siblingless, full, recently}, false},
+		"early, but others were let wait":  {[]string{siblingless, away, recently}, false},
+		"tried again while it rests":       {[]string{recently, recently}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := schedulertest.Gang()

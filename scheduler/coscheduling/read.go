@@ -35,19 +35,19 @@ func readMessages(g scheduler.Gang) scheduler.Verdict {
 		v.Judged = false
 	case anyContains(messages, overMax):
 		v.Reason = scheduler.ReasonQuotaExceeded
-		v.Message = fmt.Sprintf("the ElasticQuota of namespace %s has no room for %d ranks at once: "+
+		v.Message = fmt.Sprintf("the ElasticQuota of namespace %s has no capacity for %d ranks at once: "+
 			"its max would be exceeded", g.Namespace, g.MinAvailable)
 		v.NextStep = fmt.Sprintf("kubectl get elasticquotas -n %s -o yaml shows max and what is used; "+
 			"every resource that the ranks request must be in it", g.Namespace)
 	case anyContains(messages, overMin):
 		v.Reason = scheduler.ReasonQuotaExceeded
-		v.Message = fmt.Sprintf("the cluster's ElasticQuotas have no room for %d ranks at once: "+
+		v.Message = fmt.Sprintf("the cluster's ElasticQuotas have no capacity for %d ranks at once: "+
 			"more would be used than their min add up to", g.MinAvailable)
 		v.NextStep = "kubectl get elasticquotas -A -o yaml shows min and what is used; " +
 			"every resource that the ranks request must be in min"
 	default:
 		v.Reason = scheduler.ReasonUnschedulable
-		v.Message = fmt.Sprintf("the nodes have no room for %d ranks at once", g.MinAvailable)
+		v.Message = fmt.Sprintf("the nodes have no capacity for %d ranks at once", g.MinAvailable)
 		if c := causes(messages); len(c) > 0 {
 			v.Message += ": " + strings.Join(c, ", ")
 		}

@@ -43,22 +43,22 @@ func TestRead(t *testing.T) {
 			messages: []string{siblingless, recently},
 			want:     scheduler.Verdict{Admission: scheduler.Go},
 		},
-		"no room": {
+		"no capacity": {
 			reason: "without the numbers and names that change", hasPods: true,
 			messages: []string{away, siblingless, full, recently},
 			want: unschedulable(
-				"the nodes have no room for 4 ranks at once: Insufficient nvidia.com/gpu",
+				"the nodes have no capacity for 4 ranks at once: Insufficient nvidia.com/gpu",
 			),
 		},
 		"sent away only": {
 			reason: "the rank that did not fit may be missing", hasPods: true,
 			messages: []string{away, apart, late, recently},
-			want:     unschedulable("the nodes have no room for 4 ranks at once"),
+			want:     unschedulable("the nodes have no capacity for 4 ranks at once"),
 		},
 		"several causes": {
 			reason: "each once, in a fixed order", hasPods: true, messages: []string{tainted, full},
 			want: unschedulable(
-				"the nodes have no room for 4 ranks at once: Insufficient nvidia.com/gpu, node(s) had " +
+				"the nodes have no capacity for 4 ranks at once: Insufficient nvidia.com/gpu, node(s) had " +
 					"untolerated taint {a: b}",
 			),
 		},
@@ -67,7 +67,7 @@ func TestRead(t *testing.T) {
 			messages: []string{away, quota},
 			want: scheduler.Verdict{
 				Admission: scheduler.Go, Judged: true, Reason: "QuotaExceeded",
-				Message: "the ElasticQuota of namespace team-a has no room for 4 ranks at once: its " +
+				Message: "the ElasticQuota of namespace team-a has no capacity for 4 ranks at once: its " +
 					"max would be exceeded",
 				NextStep: "kubectl get elasticquotas -n team-a -o yaml shows max and what is used; " +
 					"every resource that the ranks request must be in it",
@@ -78,7 +78,7 @@ func TestRead(t *testing.T) {
 			messages: []string{total},
 			want: scheduler.Verdict{
 				Admission: scheduler.Go, Judged: true, Reason: "QuotaExceeded",
-				Message: "the cluster's ElasticQuotas have no room for 4 ranks at once: more would be " +
+				Message: "the cluster's ElasticQuotas have no capacity for 4 ranks at once: more would be " +
 					"used than their min add up to",
 				NextStep: "kubectl get elasticquotas -A -o yaml shows min and what is used; every " +
 					"resource that the ranks request must be in min",

@@ -15,12 +15,12 @@ func TestNeedsWake(t *testing.T) {
 		messages []string
 		want     bool
 	}{
-		"not tried":                        {nil, false},
-		"early, the others to be tried":    {[]string{siblingless}, false},
-		"early, and the group rests":       {[]string{siblingless, recently}, true},
-		"no room, and all others sent off": {[]string{full, away}, true},
-		"sent off":                         {[]string{away, apart, late}, true},
-		"the group rests":                  {[]string{recently}, true},
+		"not tried":                            {nil, false},
+		"early, the others to be tried":        {[]string{siblingless}, false},
+		"early, and the group rests":           {[]string{siblingless, recently}, true},
+		"no capacity, and all others sent off": {[]string{full, away}, true},
+		"sent off":                             {[]string{away, apart, late}, true},
+		"the group rests":                      {[]string{recently}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := schedulertest.Gang()

@@ -60,7 +60,7 @@ func dialect() schedulertest.Dialect {
 				Name: "fewer than all ranks of several roles", Path: scheduler.PathMinAvailable,
 				Change: minRanksOfRoles,
 			},
-			{Name: "name without room for an attempt", Change: func(g *scheduler.Gang) {
+			{Name: "name too long for an attempt", Change: func(g *scheduler.Gang) {
 				g.Name = strings.Repeat("n", 58)
 			}, Path: scheduler.PathName},
 		},

@@ -36,7 +36,7 @@ func message(g scheduler.Gang, c *metav1.Condition) string {
 	if c.Reason == schedulingv1beta1.PodGroupReasonSchedulerError {
 		return "kube-scheduler cannot try the gang: " + c.Message
 	}
-	s := fmt.Sprintf("the nodes have no room for %d ranks at once", g.MinAvailable)
+	s := fmt.Sprintf("the nodes have no capacity for %d ranks at once", g.MinAvailable)
 	if c.Message != "" {
 		s += ": " + c.Message
 	}

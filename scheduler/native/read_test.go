@@ -32,14 +32,14 @@ func TestRead(t *testing.T) {
 			conditions: []metav1.Condition{unschedulable},
 			want: scheduler.Verdict{
 				Admission: scheduler.Go, Judged: true, Reason: "Unschedulable",
-				Message: "the nodes have no room for 4 ranks at once", NextStep: events,
+				Message: "the nodes have no capacity for 4 ranks at once", NextStep: events,
 			},
 		},
 		"unschedulable without victims": {
 			reason: "the message about preemption is kept", hasPods: true, conditions: []metav1.Condition{noVictims},
 			want: scheduler.Verdict{
 				Admission: scheduler.Go, Judged: true, Reason: "Unschedulable",
-				Message:  "the nodes have no room for 4 ranks at once: " + noVictims.Message,
+				Message:  "the nodes have no capacity for 4 ranks at once: " + noVictims.Message,
 				NextStep: events,
 			},
 		},

@@ -7,7 +7,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/test/api/apitest"
 )
 
-// The CRD stays below what `kubectl apply` can store in its annotation (256 KiB), with some room for labels
+// The CRD stays below what `kubectl apply` can store in its annotation (256 KiB), with some space for labels
 // and annotations of an installation, and far below etcd's limit (1.5 MiB).
 func TestCRDIsSmall(t *testing.T) {
 	objects, err := apitest.Objects("../../deploy/crd")

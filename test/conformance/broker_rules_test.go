@@ -30,8 +30,8 @@ type BrokerTally struct {
 	Waited map[v1alpha1.PreemptionOutcome]int
 	// Plans counts the plans, Rounds their rounds.
 	Plans, Rounds int
-	// Placed counts the gangs that started in the room that victims had released, HandedOver the attempts that
-	// the operator left to the scheduler's own preemption.
+	// Placed counts the gangs that started in the capacity that victims had released, HandedOver the
+	// attempts that the operator left to the scheduler's own preemption.
 	Placed, HandedOver int
 	// Victims counts the attempts that a plan named, by what ended them: the cause of their drain, Finished,
 	// Deleted, or Spared if they still ran at the end.
@@ -127,7 +127,7 @@ func countsOf[K cmp.Ordered](of map[K]int) string {
 // BrokerViolations lists the broken rules of preemption by the broker, in the order in which they happened:
 //
 //   - the operator drains a victim only for a plan that is persisted;
-//   - a victim has a lower priority than the gang that needs its room;
+//   - a victim has a lower priority than the gang that needs its capacity;
 //   - no victim is named by two plans at once;
 //   - a plan has at most maxRounds rounds.
 func BrokerViolations(h History, priorities map[string]int32, maxRounds int) []string {
@@ -251,17 +251,17 @@ func (b *brokerReplay) checkPlan(job *v1alpha1.TrainingJob, p *v1alpha1.Preempti
 	}
 }
 
-func (b *brokerReplay) checkVictim(job *v1alpha1.TrainingJob, room *v1alpha1.MakesRoomStatus) {
+func (b *brokerReplay) checkVictim(job *v1alpha1.TrainingJob, order *v1alpha1.MakesRoomStatus) {
 	if b.rules == nil {
 		return
 	}
 	if !b.victims[jobAttempt{job.UID, job.Status.Attempt}] {
 		b.violation("attempt %d of job %s is drained for job %s, and no persisted plan names it",
-			job.Status.Attempt, job.Name, room.Name)
+			job.Status.Attempt, job.Name, order.Name)
 	}
-	preemptor := b.jobs[room.UID]
+	preemptor := b.jobs[order.UID]
 	if preemptor == nil {
-		b.violation("job %s is drained for job %q, which does not exist", job.Name, room.Name)
+		b.violation("job %s is drained for job %q, which does not exist", job.Name, order.Name)
 		return
 	}
 	if own, theirs := b.priorityOf(job), b.priorityOf(preemptor); own >= theirs {

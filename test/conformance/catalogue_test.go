@@ -40,8 +40,9 @@ const (
 	AddsRanks Capability = "AddsRanks"
 	// LimitsQueues gives the queues that jobs name a quota of GPUs.
 	LimitsQueues Capability = "LimitsQueues"
-	// MakesRoom does not preempt for a gang while the operator requests saves from its victims and stops them.
-	MakesRoom Capability = "MakesRoom"
+	// DefersPreemption does not preempt for a gang while the operator requests saves from its victims and
+	// stops them.
+	DefersPreemption Capability = "DefersPreemption"
 	// HasPreemptionGate delays the preemption for a gang until the operator has chosen the victims.
 	HasPreemptionGate Capability = "HasPreemptionGate"
 )

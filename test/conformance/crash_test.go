@@ -83,17 +83,17 @@ func TestCrashAtEveryWriteOfABroker(t *testing.T) {
 		return
 	}
 	winner := jobSpec{name: "high", ranks: 2, gpus: 8, class: urgent}
-	makes := crashSteps{"makes room", makesRoom(loser, winner), []string{
+	brokered := crashSteps{"broker preempts", preempts(loser, winner), []string{
 		"PATCH trainingjobs/high/status", // the plan
 		"PATCH trainingjobs/high/status Running", "PATCH trainingjobs/low/status Draining",
 		"PATCH trainingjobs/low/status Queued", "PATCH trainingjobs/low/status Running", "POST pods", "DELETE pods",
 	}}
 	if fake := fakeDialect(fakescheduler.Behavior{}); crashPlan.Includes(fake.name) {
 		t.Run("fake", func(t *testing.T) {
-			crashEverywhere(t, sharedCluster(t), fake.as(brokerMakesRoom), makes)
+			crashEverywhere(t, sharedCluster(t), fake.as(brokerPreempts), brokered)
 		})
 	}
-	crashOnReal(t, makes, nativeDialect().as(brokerMakesRoom), volcanoDialect().as(brokerMakesRoom))
+	crashOnReal(t, brokered, nativeDialect().as(brokerPreempts), volcanoDialect().as(brokerPreempts))
 }
 
 // evictsPart of a gang at a time: the operator has to end the rest of the gang.

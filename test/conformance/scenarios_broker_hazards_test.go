@@ -35,16 +35,16 @@ const (
 
 func brokerHazards() []Scenario {
 	return []Scenario{
-		brokerRoomStolen, brokerNodeLost, brokerTornSave, brokerVictimFails, brokerSparesFinishing, brokerMinRun,
-		brokerForeignPreemptor, brokerSavesAhead,
+		brokerCapacityStolen, brokerNodeLost, brokerTornSave, brokerVictimFails, brokerSparesFinishing,
+		brokerMinRun, brokerForeignPreemptor, brokerSavesAhead,
 	}
 }
 
-var brokerRoomStolen = Scenario{
-	name: "broker-room-stolen",
+var brokerCapacityStolen = Scenario{
+	name: "broker-capacity-stolen",
 	promise: "when a gang of higher priority takes the freed capacity, the operator preempts other gangs; no " +
 		"victim loses progress",
-	needs: []Capability{MakesRoom, ServesByPriority}, brokers: true,
+	needs: []Capability{DefersPreemption, ServesByPriority}, brokers: true,
 	steps: slices.Concat(train(saver("a", 2, answers), saver("b", 2, answers)), []Step{
 		submit(jobSpec{name: "thief", ranks: 2, gpus: 8, class: thief}),
 		until("thief", is(v1alpha1.PhaseQueued), blockedBy(v1alpha1.ReasonInsufficientResources)),
@@ -53,21 +53,21 @@ var brokerRoomStolen = Scenario{
 		until("high", runsWhole(2), attempt(1)),
 		now("high", spent(0, 0), ranksOfClass(urgentWaits)),
 		now("thief", runsWhole(2), attempt(1), spent(0, 0)),
-	}, madeRoom("a", "b")),
+	}, yielded("a", "b")),
 }
 
 var brokerNodeLost = Scenario{
 	name: "broker-stale-node",
 	promise: "when the node of a victim becomes unschedulable, the operator preempts a gang on another node; " +
 		"no victim loses progress",
-	needs: []Capability{MakesRoom}, brokers: true,
+	needs: []Capability{DefersPreemption}, brokers: true,
 	steps: append(train(saver("a", 2, answers), saver("b", 2, answers)),
 		submit(jobSpec{name: "high", ranks: 2, gpus: 8, class: urgent}),
 		untilOne([2]string{"a", "b"}, []Expectation{is(v1alpha1.PhaseDraining)}, func(first, other string) []Step {
 			return slices.Concat([]Step{
 				cordonNodeOf(first),
 				until("high", runsWhole(2), attempt(1)),
-			}, madeRoom(first, other))
+			}, yielded(first, other))
 		})),
 }
 
@@ -75,7 +75,7 @@ var brokerTornSave = Scenario{
 	name: "broker-torn-save",
 	promise: "a victim whose checkpoint never completes is stopped in time; it resumes from the previous one " +
 		"and counts as not having saved",
-	needs: []Capability{MakesRoom}, brokers: true,
+	needs: []Capability{DefersPreemption}, brokers: true,
 	steps: []Step{
 		submit(saver("low", 4, tears)),
 		until("low", runsWhole(4), attempt(1), saved(saveSteps), trained(1, stallSteps)),
@@ -90,7 +90,7 @@ var brokerVictimFails = Scenario{
 	name: "broker-victim-fails",
 	promise: "a victim that loses a rank while it saves is stopped at once; this counts as one preemption and " +
 		"no failure",
-	needs: []Capability{MakesRoom}, brokers: true,
+	needs: []Capability{DefersPreemption}, brokers: true,
 	steps: []Step{
 		submit(saver("low", 4, crawls)),
 		until("low", runsWhole(4), attempt(1), saved(saveSteps), trained(1, stallSteps)),
@@ -107,7 +107,7 @@ var brokerSparesFinishing = Scenario{
 	name: "broker-spares-finishing",
 	promise: "the operator waits for a gang that is about to finish: it succeeds, and the preemptor then runs " +
 		"without a preemption",
-	needs: []Capability{MakesRoom}, brokers: true,
+	needs: []Capability{DefersPreemption}, brokers: true,
 	steps: []Step{
 		submit(jobSpec{name: "dear", ranks: 2, gpus: 8, class: low}),
 		until("dear", runsWhole(2)),
@@ -125,18 +125,18 @@ var brokerMinRun = Scenario{
 	name: "broker-min-run",
 	promise: "the operator preempts no gang that its class shelters while it can preempt others, even if " +
 		"those cost more",
-	needs: []Capability{MakesRoom}, brokers: true,
+	needs: []Capability{DefersPreemption}, brokers: true,
 	// A gang is sheltered for twice its save in any case.
 	steps: slices.Concat(train(shelteredSaver("young", 2), saver("dear", 2, strolls)), []Step{
 		submit(jobSpec{name: "high", ranks: 2, gpus: 8, class: urgent}),
 		until("high", runsWhole(2), attempt(1)),
-	}, madeRoom("dear"), []Step{now("young", runsWhole(2), attempt(1), spent(0, 0), asked(0, 0))}),
+	}, yielded("dear"), []Step{now("young", runsWhole(2), attempt(1), spent(0, 0), asked(0, 0))}),
 }
 
 var brokerForeignPreemptor = Scenario{
 	name:    "broker-foreign-preemptor",
 	promise: "the scheduler itself preempts for a gang whose class names no waiting class",
-	needs:   []Capability{MakesRoom}, brokers: true,
+	needs:   []Capability{DefersPreemption}, brokers: true,
 	steps: []Step{
 		submit(jobSpec{name: "low", ranks: 4, gpus: 8, class: low}),
 		until("low", runsWhole(4), attempt(1)),
@@ -151,12 +151,12 @@ var brokerSavesAhead = Scenario{
 	name: "broker-saves-ahead",
 	promise: "a sheltered gang saves while the preemptor waits, and continues to train; when it yields later, " +
 		"it loses no progress",
-	needs: []Capability{MakesRoom}, brokers: true,
+	needs: []Capability{DefersPreemption}, brokers: true,
 	steps: slices.Concat(train(shelteredSaver("young", 4)), []Step{
 		submit(jobSpec{name: "high", ranks: 2, gpus: 8, class: urgent}),
 		until("young", runsWhole(4), attempt(1), saved(stallSteps), askedAhead("high")),
 		until("high", runsWhole(2), attempt(1)),
-	}, madeRoom("young")),
+	}, yielded("young")),
 }
 
 func shelteredSaver(name string, ranks int32) jobSpec {

@@ -52,7 +52,7 @@ func brokerInFull() bool { return *brokerAll || *crashPoints == "all" }
 // brokerInShort is what is played of a scenario otherwise: all of them on the fake, and the first on every
 // real scheduler that has it. Only that one is played with crashes, on the fake.
 func brokerInShort(d *dialect, s Scenario, crashes int) (withCrashes int, left bool) {
-	fake, first := d.name == fakescheduler.Name, s.name == brokerMakesRoom.name || s.name == gateCheapest.name
+	fake, first := d.name == fakescheduler.Name, s.name == brokerPreempts.name || s.name == gateCheapest.name
 	if fake && first {
 		return crashes, false
 	}
@@ -61,22 +61,22 @@ func brokerInShort(d *dialect, s Scenario, crashes int) (withCrashes int, left b
 
 func brokerScenarios() []Scenario {
 	return slices.Concat([]Scenario{
-		brokerMakesRoom, brokerHoldsOthers, brokerEndsTheCheapest, brokerTwoPreemptors, brokerRevoked,
+		brokerPreempts, brokerHoldsOthers, brokerEndsTheCheapest, brokerTwoPreemptors, brokerRevoked,
 		brokerSilentTrainer, brokerHandsOver, brokerMisnamedClass,
 	}, brokerHazards(), gateScenarios())
 }
 
-var brokerMakesRoom = Scenario{
-	name: "broker-makes-room",
+var brokerPreempts = Scenario{
+	name: "broker-preempts",
 	promise: "a preemptor runs in its first attempt; its victims save all progress, and do not start again " +
 		"before it has started",
-	needs: []Capability{MakesRoom}, brokers: true,
-	steps: makesRoom(jobSpec{name: "low", ranks: 4, gpus: 8, class: low},
+	needs: []Capability{DefersPreemption}, brokers: true,
+	steps: preempts(jobSpec{name: "low", ranks: 4, gpus: 8, class: low},
 		jobSpec{name: "high", ranks: 2, gpus: 8, class: urgent}),
 }
 
-// makesRoom is the cycle in which victim yields to winner, waits as a unit, and runs again with all its work.
-func makesRoom(victim, winner jobSpec) []Step {
+// preempts is the cycle in which victim yields to winner, waits as a unit, and runs again with all its work.
+func preempts(victim, winner jobSpec) []Step {
 	victim.trainer, victim.retain = answers, v1alpha1.DeleteClaim
 	return []Step{
 		submit(victim),
@@ -101,7 +101,7 @@ var brokerHoldsOthers = Scenario{
 	name: "broker-holds-others",
 	promise: "while victims yield, no gang of a lower priority than the preemptor starts there; its status " +
 		"gives the reason, and it runs later",
-	needs: []Capability{MakesRoom}, brokers: true,
+	needs: []Capability{DefersPreemption}, brokers: true,
 	steps: holdsOthers(),
 }
 
@@ -124,7 +124,7 @@ var brokerEndsTheCheapest = Scenario{
 	name: "broker-cheapest",
 	promise: "the operator preempts the cheaper of two possible victims, whichever the scheduler would " +
 		"choose; the other keeps running",
-	needs: []Capability{MakesRoom}, brokers: true,
+	needs: []Capability{DefersPreemption}, brokers: true,
 	steps: []Step{
 		submit(saver("cheap", 2, answers)),
 		until("cheap", runsWhole(2), saved(saveSteps), trained(1, stallSteps)),
@@ -144,19 +144,19 @@ var brokerEndsTheCheapest = Scenario{
 var brokerTwoPreemptors = Scenario{
 	name:    "broker-two-preemptors",
 	promise: "two preemptors have different victims, and no gang is preempted twice",
-	needs:   []Capability{MakesRoom}, brokers: true,
+	needs:   []Capability{DefersPreemption}, brokers: true,
 	steps: slices.Concat(train(saver("a", 2, answers), saver("b", 2, answers)), []Step{
 		submit(jobSpec{name: "first", ranks: 2, gpus: 8, class: urgent}),
 		submit(jobSpec{name: "second", ranks: 2, gpus: 8, class: urgent}),
 		until("first", runsWhole(2), attempt(1)),
 		until("second", runsWhole(2), attempt(1)),
-	}, madeRoom("a", "b")),
+	}, yielded("a", "b")),
 }
 
 var brokerRevoked = Scenario{
 	name:    "broker-revoked",
 	promise: "when the preemptor is deleted, the operator preempts no more gangs, and victims return at once",
-	needs:   []Capability{MakesRoom}, brokers: true,
+	needs:   []Capability{DefersPreemption}, brokers: true,
 	steps: append(train(saver("slow", 2, hangs), saver("fast", 2, answers)),
 		submit(jobSpec{name: "high", ranks: 4, gpus: 8, class: urgent}),
 		until("slow", is(v1alpha1.PhaseDraining), reason(v1alpha1.ReasonMakesRoom)),
@@ -172,7 +172,7 @@ var brokerSilentTrainer = Scenario{
 	name: "broker-silent-trainer",
 	promise: "a trainer that does not answer a request is stopped after its time limit, resumes from its last " +
 		"checkpoint, and is recorded as not answering",
-	needs: []Capability{MakesRoom}, brokers: true,
+	needs: []Capability{DefersPreemption}, brokers: true,
 	steps: []Step{
 		submit(saver("low", 4, answers)),
 		until("low", runsWhole(4), attempt(1), saved(saveSteps), trained(1, stallSteps)),
@@ -189,7 +189,7 @@ var brokerHandsOver = Scenario{
 	name: "broker-hands-over",
 	promise: "a gang without possible victims returns to its own class and waits; it runs once capacity is " +
 		"free, and nothing is counted",
-	needs: []Capability{MakesRoom}, brokers: true,
+	needs: []Capability{DefersPreemption}, brokers: true,
 	steps: []Step{
 		submit(jobSpec{name: "peer", ranks: 4, gpus: 8, class: urgent}),
 		until("peer", runsWhole(4), attempt(1)),
@@ -207,7 +207,7 @@ var brokerHandsOver = Scenario{
 var brokerMisnamedClass = Scenario{
 	name:    "broker-unusable-class",
 	promise: "the scheduler itself preempts for a gang whose class names a missing waiting class",
-	needs:   []Capability{MakesRoom}, brokers: true,
+	needs:   []Capability{DefersPreemption}, brokers: true,
 	steps: append([]Step{
 		submit(jobSpec{name: "low", ranks: 4, gpus: 8, class: low}),
 		until("low", runsWhole(4), attempt(1)),
@@ -236,8 +236,8 @@ func train(gangs ...jobSpec) []Step {
 	return steps
 }
 
-// madeRoom expects that gangs that yielded once wait, and have lost no progress.
-func madeRoom(names ...string) []Step {
+// yielded expects that gangs that yielded once wait, and have lost no progress.
+func yielded(names ...string) []Step {
 	var steps []Step
 	for _, name := range names {
 		steps = append(steps,

@@ -53,7 +53,7 @@ func TestMatches(t *testing.T) {
 		"width of columns":         {"bert  Queued", "bert     Queued", true},
 		"another word":             {"bert Queued", "bert Running", false},
 		"another number of GPUs":   {"needs 8", "needs 9", false},
-		"a line broken":            {"bert waits\n    for room", "bert waits for room", true},
+		"a line broken":            {"bert waits\n    for GPUs", "bert waits for GPUs", true},
 		"a line too many":          {"bert", "bert\ngpt", false},
 		"a line too few":           {"bert\ngpt", "bert", false},
 		"age":                      {"bert 5s", "bert 2m10s", true},

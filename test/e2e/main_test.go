@@ -39,7 +39,7 @@ const gpus = 4
 const (
 	namespace    = "default"
 	highPriority = "e2e-high"
-	// brokeredPriority is that of gangs for which the operator has others make room, brokeredWaits that of their
+	// brokeredPriority is that of gangs for which the operator plans preemptions, brokeredWaits that of their
 	// ranks meanwhile.
 	brokeredPriority, brokeredWaits = "e2e-brokered", "e2e-brokered-waits"
 )

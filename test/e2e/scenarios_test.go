@@ -50,10 +50,10 @@ func scenarios() []scenario {
 		},
 		{reduced: true, program: pytorch(), scheduler: v1alpha1.SchedulerVolcano, name: "preempted",
 			interrupt: preempt, saves: true, preemptions: 1},
-		{reduced: true, program: pytorch(), scheduler: v1alpha1.SchedulerVolcano, name: "makes-room",
-			interrupt: makeRoom, saves: true, asked: true, brokered: true, preemptions: 1},
-		{program: pytorch(), scheduler: v1alpha1.SchedulerNative, name: "makes-room",
-			interrupt: makeRoom, saves: true, asked: true, brokered: true, preemptions: 1},
+		{reduced: true, program: pytorch(), scheduler: v1alpha1.SchedulerVolcano, name: "brokered",
+			interrupt: preemptByBroker, saves: true, asked: true, brokered: true, preemptions: 1},
+		{program: pytorch(), scheduler: v1alpha1.SchedulerNative, name: "brokered",
+			interrupt: preemptByBroker, saves: true, asked: true, brokered: true, preemptions: 1},
 		{
 			program: pytorch(), scheduler: v1alpha1.SchedulerVolcano, name: "ignores-its-resume", args: ignore,
 			interrupt: preempt, broken: true, saves: true, preemptions: 1,
@@ -116,8 +116,8 @@ func preempt(j *training) int64 {
 	return 0
 }
 
-// makeRoom runs a preemptor for which only the operator can free capacity.
-func makeRoom(j *training) int64 {
+// preemptByBroker runs a preemptor for which only the operator can free capacity.
+func preemptByBroker(j *training) int64 {
 	j.preemptAs(brokeredPriority).remove()
 	return 0
 }

@@ -305,7 +305,7 @@ func decideCases() map[string]decideCase {
 			want:     []string{"evict low-worker-0", "evict low-worker-1", "next is Invited Unschedulable"},
 		},
 		"a class that does not preempt": {
-			reason: "it waits until there is room",
+			reason: "it waits until it fits",
 			snapshot: snapshot([]int64{1, 1}, low, gang{
 				name: "high", priority: 9, never: true, shares: workers(1), status: is(Invited), pods: []string{""},
 			}),

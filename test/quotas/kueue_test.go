@@ -150,7 +150,7 @@ func cohort(a, b team) {
 	// A higher class preempts a lower one within the team, and leaves other teams alone.
 	a.submit("urgent", 4, "2", queued("research"), ofClass("production"), selects("h100"))
 	a.runs("urgent", 1)
-	a.Until("an experiment makes room", func(ctx context.Context) (string, error) {
+	a.Until("an experiment yields", func(ctx context.Context) (string, error) {
 		var attempts int32
 		for _, name := range []string{"bert", "borrower"} {
 			j, err := a.Get(ctx, name)

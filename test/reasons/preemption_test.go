@@ -26,7 +26,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/test/harness"
 )
 
-// TestPreemptionDryRun: of two gangs of low priority the one that has just saved would make room for an
+// TestPreemptionDryRun: of two gangs of low priority the one that has just saved would yield to an
 // urgent one, and that is all that happens.
 func TestPreemptionDryRun(t *testing.T) {
 	o := options()

@@ -63,7 +63,7 @@ func gangs(scheduler string) []gang {
 		{"too-large", 2, crowd, 1, 2 * gpusPerNode, nil, says(v1alpha1.ReasonNoNodeLargeEnough)},
 		{"elsewhere", 1, crowd, 2, 1, with(managedElsewhere), nil},
 		{"holder", 1, full, 2, gpusPerNode / 2, nil, runs},
-		{"waits-for-room", 2, full, 2, gpusPerNode / 2, nil, reaches(v1alpha1.PhaseQueued)},
+		{"waits-for-gpus", 2, full, 2, gpusPerNode / 2, nil, reaches(v1alpha1.PhaseQueued)},
 		{"quota-holder", 1, quota, 1, gpusOfQuota, nil, runs},
 		{"waits-for-quota", 1, quota, 1, gpusOfQuota, nil, says(v1alpha1.ReasonQuotaExceeded)},
 		{"contested", 1, contested, 2, gpusPerNode / 2, with(trains(staller), ofClass(low)), trainedIn(1)},

@@ -49,7 +49,7 @@ func (g *gang) set(phase Phase, d *Decision) {
 	d.Phases = append(d.Phases, PhaseOf{g.Gang, phase})
 }
 
-// invite gangs in their order, up to the first that finds no room.
+// invite gangs in their order, up to the first that does not fit.
 func (s *State) invite(d *Decision) {
 	s.unplaced = slices.DeleteFunc(s.unplaced, func(g *gang) bool {
 		return g.gone || s.placed(g)
@@ -72,7 +72,7 @@ func (s *State) invite(d *Decision) {
 	}
 }
 
-// placed gives a gang its places where there is room.
+// placed binds a gang to nodes with capacity.
 func (s *State) placed(g *gang) bool {
 	places, ok := s.nodes.place(g.Ranks, g.GPUs)
 	if ok {

@@ -99,8 +99,7 @@ func TestOrder(t *testing.T) {
 	s.expect(t, "its places are free", "fourth Pending, urgent Inqueue, third Inqueue")
 }
 
-// A gang is placed whole or not at all: what is free on several nodes is no room for a rank that needs it on
-// one.
+// All ranks of a gang are placed or none. Capacity on several nodes does not fit a rank that needs it on one.
 func TestFragments(t *testing.T) {
 	s := newCluster(3, 3)
 	s.gang("small", 0, 2, 2)
@@ -137,7 +136,7 @@ func TestPreemption(t *testing.T) {
 		"young Pending, high Running, high-0 on node-2, high-1 on node-2")
 	s.gone("old-0", "old-1")
 	s.pods("young", 0, 1)
-	s.expect(t, "it ends, and room is there", "old Pending, old Inqueue")
+	s.expect(t, "it ends, and capacity is there", "old Pending, old Inqueue")
 }
 
 // Where one victim is not enough another one follows.

@@ -229,7 +229,7 @@ func TestOverdueWritesAreNamed(t *testing.T) {
 	}
 }
 
-// TestSparse: what was there once takes no room.
+// TestSparse: deleted objects take no memory.
 func TestSparse(t *testing.T) {
 	var s sparse[int]
 	s.drop("a")

@@ -79,7 +79,7 @@ func TestShare(t *testing.T) {
 		t.Error("a long argument was looked up among all others")
 	}
 	if n := cap(a.Spec.ReplicaSpecs[v1alpha1.RoleWorker].Template.Spec.Containers); n != 1 {
-		t.Errorf("there is room for %d containers, of which 1 exists", n)
+		t.Errorf("the cache holds %d containers, and 1 exists", n)
 	}
 	address := func(amounts corev1.ResourceList) uintptr { return reflect.ValueOf(amounts).Pointer() }
 	requests := address(of(a).Resources.Requests)

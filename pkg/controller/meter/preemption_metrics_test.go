@@ -44,7 +44,7 @@ func TestPlansAreCounted(t *testing.T) {
 		changes []change
 		want    map[string]float64
 	}{
-		"placed": {"in its room; the delay counts from when it lacked some", []change{
+		"placed": {"on the freed capacity; the delay counts from when the gang did not fit", []change{
 			{asking, waits(v1alpha1.PreemptionPlacing, 1)},
 			{waits(v1alpha1.PreemptionPlacing, 1), then(v1alpha1.PhaseRunning, "")},
 		}, map[string]float64{"plans_total[outcome=Placed]": 1, "delay_seconds[]": 80}},

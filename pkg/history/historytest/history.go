@@ -45,9 +45,9 @@ type Truth struct {
 	GPUs map[int32][]int64
 	// Sampled steps.
 	Sampled map[int32]map[int64]bool
-	// Yielded at the end of an attempt for other gangs, and Room that others freed for one.
+	// Yielded at the end of an attempt for other gangs, and Freed for one by others.
 	Yielded map[int32]Yielded
-	Room    map[int32]Room
+	Freed   map[int32]FreedCapacity
 }
 
 // Transition and the attempt in which it happened.
@@ -66,8 +66,8 @@ type Yielded struct {
 	LostGPUSeconds int64
 }
 
-// Room is how often others freed capacity, and for how many seconds the gang had waited for it.
-type Room struct {
+// FreedCapacity is how often others freed capacity, and for how many seconds the gang had waited for it.
+type FreedCapacity struct {
 	Made    int32
 	Seconds int64
 }
@@ -89,7 +89,7 @@ func newHistory(seed uint64) *History {
 	l.Truth = Truth{
 		Lost: map[int32]Loss{}, Preempted: map[int32]string{}, Reasons: map[int32]string{},
 		GPUs: map[int32][]int64{}, Sampled: map[int32]map[int64]bool{},
-		Yielded: map[int32]Yielded{}, Room: map[int32]Room{},
+		Yielded: map[int32]Yielded{}, Freed: map[int32]FreedCapacity{},
 	}
 	l.job = &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{
 		Name: "bert", Namespace: "team-a", UID: types.UID(fmt.Sprintf("uid-%d", seed)), ResourceVersion: "7",
@@ -218,7 +218,7 @@ func (l *History) wait(chance int) {
 	case 0, 1:
 		l.enter(v1alpha1.PhaseSuspended, v1alpha1.ReasonSuspended)
 	case 2, 3:
-		l.roomMade()
+		l.freesCapacity()
 		l.enter(v1alpha1.PhaseStarting, v1alpha1.ReasonPlaced)
 	case 4, 5:
 		l.drain()
@@ -226,21 +226,23 @@ func (l *History) wait(chance int) {
 		l.job.Status.Message = fmt.Sprintf("waits behind %d others", l.rng.IntN(9))
 		l.write()
 	default:
-		l.roomMade()
+		l.freesCapacity()
 		l.enter(v1alpha1.PhaseRunning, v1alpha1.ReasonGangRunning)
 	}
 }
 
-// roomMade sometimes has other gangs free capacity for the gang that is placed.
-func (l *History) roomMade() {
+// freesCapacity sometimes has other gangs free capacity for the gang that is placed.
+func (l *History) freesCapacity() {
 	if l.rng.IntN(2) == 0 {
 		return
 	}
-	r := Room{Made: 1, Seconds: l.rng.Int64N(120)}
+	r := FreedCapacity{Made: 1, Seconds: l.rng.Int64N(120)}
 	w := l.work()
 	w.RoomMade, w.RoomSeconds = w.RoomMade+r.Made, w.RoomSeconds+r.Seconds
-	had := l.Truth.Room[l.job.Status.Attempt] // it can have been suspended while it started
-	l.Truth.Room[l.job.Status.Attempt] = Room{Made: had.Made + r.Made, Seconds: had.Seconds + r.Seconds}
+	had := l.Truth.Freed[l.job.Status.Attempt] // it can have been suspended while it started
+	l.Truth.Freed[l.job.Status.Attempt] = FreedCapacity{
+		Made: had.Made + r.Made, Seconds: had.Seconds + r.Seconds,
+	}
 }
 
 func (l *History) run(chance int) {
@@ -302,8 +304,8 @@ var causes = []v1alpha1.DrainStatus{
 	{Cause: v1alpha1.CauseDisruption, Reason: v1alpha1.ReasonNodeLost, Message: "node gpu-1 is lost"},
 	{Cause: v1alpha1.CauseEviction, Reason: "QueueStopped", Message: "kueue takes the gang's places back"},
 	{Cause: v1alpha1.CauseBrokered, Reason: v1alpha1.ReasonMakesRoom,
-		Message: "makes room for job urgent, which has a higher priority"},
-	{Cause: v1alpha1.CauseHandOver, Reason: v1alpha1.ReasonHandedOver, Message: "others could not make room"},
+		Message: "yields to job urgent, which has a higher priority"},
+	{Cause: v1alpha1.CauseHandOver, Reason: v1alpha1.ReasonHandedOver, Message: "no capacity was freed"},
 	{Cause: v1alpha1.CauseSuspend, Reason: v1alpha1.ReasonSuspended, Message: "suspending"},
 	{Cause: v1alpha1.CauseSpecChange, Reason: v1alpha1.ReasonSpecChanged, Message: "the spec has changed"},
 	{Cause: v1alpha1.CauseScheduleTimeout, Reason: v1alpha1.ReasonScheduleTimeout, Message: "not placed"},

@@ -143,7 +143,7 @@ func TestVisible(t *testing.T) {
 	}
 }
 
-// TestVisibleAsksFewAtATime: one page of one user leaves room for others.
+// TestVisibleAsksFewAtATime: one page of one user leaves reviews for others.
 func TestVisibleAsksFewAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeReviews{}

@@ -48,7 +48,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// TestShed: live jobs make room for deleted ones, and the bound holds.
+// TestShed: the recorder drops live jobs before deleted ones, and the bound holds.
 func TestShed(t *testing.T) {
 	at := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 	p := newPending(4000, newMetrics(), func() time.Time { return at })

@@ -28,7 +28,7 @@ func (sqliteFiles) database(t *testing.T) string {
 
 func TestSQLite(t *testing.T) { runSuite(t, sqliteFiles{}) }
 
-// TestFullDisk: writes fail and reads go on; once there is room, the same writes catch up.
+// TestFullDisk: writes fail and reads succeed; once the disk has space, the same writes succeed.
 func TestFullDisk(t *testing.T) {
 	s := open(t, sqliteFiles{}.database(t))
 	first := played(1)

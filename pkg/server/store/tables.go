@@ -63,14 +63,14 @@ var children = []table{
 		rows: func(r *history.Record) []row {
 			return rowsOf(r.Counts, func(c history.Counts) row {
 				return append(append(row{c.Attempt, c.Preemptions}, loss(&c.Lost)...),
-					c.Yielded.Asked, c.Yielded.Saved, c.Yielded.LostGPUSeconds, c.Room.Made, c.Room.Seconds)
+					c.Yielded.Asked, c.Yielded.Saved, c.Yielded.LostGPUSeconds, c.Freed.Made, c.Freed.Seconds)
 			})
 		},
 		scan: func(s *scanner, r *history.Record) {
 			c := history.Counts{Attempt: s.int32(), Preemptions: s.int32()}
 			c.Lost = *s.loss()
 			c.Yielded = history.Yielded{Asked: s.int32(), Saved: s.int32(), LostGPUSeconds: s.int()}
-			c.Room = history.Room{Made: s.int32(), Seconds: s.int()}
+			c.Freed = history.FreedCapacity{Made: s.int32(), Seconds: s.int()}
 			r.Counts = append(r.Counts, c)
 		},
 	},

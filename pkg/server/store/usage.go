@@ -138,8 +138,8 @@ func usageOf(r *history.Record) usages {
 	}
 	for _, g := range r.Grants() {
 		k := key(g.Queue, g.GPUKind)
-		count(k, g.Time, roomMade, int64(g.Room.Made))
-		count(k, g.Time, roomSeconds, g.Room.Seconds)
+		count(k, g.Time, roomMade, int64(g.Freed.Made))
+		count(k, g.Time, roomSeconds, g.Freed.Seconds)
 	}
 	return inAllGrains(u)
 }

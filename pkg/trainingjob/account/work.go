@@ -26,7 +26,7 @@ func recordWork(o *observation.Observation, p *decision.Plan, outcome decision.O
 			w.ResumeSeconds += seconds(o.Now.Sub(ended))
 		}
 	}
-	if since, made := roomMade(o.Job, to); made {
+	if since, made := placedAfterYield(o.Job, to); made {
 		w := work(p)
 		w.RoomMade++
 		w.RoomSeconds += seconds(o.Now.Sub(since))
@@ -40,9 +40,9 @@ func recordWork(o *observation.Observation, p *decision.Plan, outcome decision.O
 	}
 }
 
-// roomMade reports whether a job that enters a phase is placed after victims yielded, and since when it
-// lacked capacity.
-func roomMade(job *v1alpha1.TrainingJob, to v1alpha1.Phase) (since time.Time, made bool) {
+// placedAfterYield reports whether a job that enters a phase is placed after victims yielded, and since
+// when it lacked capacity.
+func placedAfterYield(job *v1alpha1.TrainingJob, to v1alpha1.Phase) (since time.Time, made bool) {
 	if job.Status.Phase != v1alpha1.PhaseQueued || to != v1alpha1.PhaseStarting && to != v1alpha1.PhaseRunning {
 		return since, false
 	}

@@ -174,8 +174,8 @@ func TestSuggestedInterval(t *testing.T) {
 	}
 }
 
-// TestRoomMade: a gang that is placed while it has a plan has had room made, since it lacked some.
-func TestRoomMade(t *testing.T) {
+// TestPlacedAfterYield: a gang that is placed while it has a plan got freed capacity.
+func TestPlacedAfterYield(t *testing.T) {
 	at := metav1.NewTime(time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC))
 	for name, c := range map[string]struct {
 		reason   string
@@ -195,7 +195,7 @@ func TestRoomMade(t *testing.T) {
 		job.Status.Scheduling = &v1alpha1.SchedulingStatus{
 			Preemption: &v1alpha1.PreemptionStatus{Phase: c.phase, BlockedTime: &at},
 		}
-		since, made := roomMade(job, c.to)
+		since, made := placedAfterYield(job, c.to)
 		if made != c.want || made && !since.Equal(at.Time) {
 			t.Errorf("%s: %t since %s: %s", name, made, since, c.reason)
 		}

@@ -201,14 +201,14 @@ func TestUnschedulableMessages(t *testing.T) {
 		return corev1.PodCondition{Type: corev1.PodScheduled, Status: status, Reason: reason, Message: message}
 	}
 	got := UnschedulableMessages([]*corev1.Pod{
-		pod("c", "2", scheduled(corev1.ConditionFalse, corev1.PodReasonUnschedulable, "no room for c")),
-		pod("a", "2", scheduled(corev1.ConditionFalse, corev1.PodReasonUnschedulable, "no room for a")),
+		pod("c", "2", scheduled(corev1.ConditionFalse, corev1.PodReasonUnschedulable, "no capacity for c")),
+		pod("a", "2", scheduled(corev1.ConditionFalse, corev1.PodReasonUnschedulable, "no capacity for a")),
 		pod("b", "2", scheduled(corev1.ConditionTrue, "", "")),
 		pod("d", "2", scheduled(corev1.ConditionFalse, corev1.PodReasonSchedulingGated, "not asked yet")),
 		pod("e", "1", scheduled(corev1.ConditionFalse, corev1.PodReasonUnschedulable, "of another attempt")),
 		pod("f", "2", corev1.PodCondition{}),
 	}, 2)
-	if diff := cmp.Diff([]string{"no room for a", "no room for c"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"no capacity for a", "no capacity for c"}, got); diff != "" {
 		t.Errorf("want the messages of this attempt, in the order of the pods' names (-want +got):\n%s", diff)
 	}
 }

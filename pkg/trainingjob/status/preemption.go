@@ -56,7 +56,7 @@ func showsPlan(st *v1alpha1.TrainingJobStatus, next *v1alpha1.PreemptionStatus) 
 	if next.Phase == v1alpha1.PreemptionHandedOver {
 		return s.PreemptionGate // otherwise the hand-over is a transition
 	}
-	return s.WaitingClass != "" || s.PreemptionGate || observation.LacksRoom(st)
+	return s.WaitingClass != "" || s.PreemptionGate || observation.LacksCapacity(st)
 }
 
 // writePlan writes a changed plan at once, since the operator acts only on a persisted plan. It reports

@@ -19,7 +19,7 @@ type scale struct{ min, max float64 }
 const tiny = 1e-300
 
 // scaleOf finite values, with margins: a share of their range. Equal values get margins on both sides.
-func scaleOf(low, high, room float64) scale {
+func scaleOf(low, high, margin float64) scale {
 	if high-low < tiny {
 		around := math.Abs(low) / 10
 		if around == 0 {
@@ -27,8 +27,8 @@ func scaleOf(low, high, room float64) scale {
 		}
 		return scale{low - around, high + around}
 	}
-	room *= high - low
-	s := scale{low - room, high + room}
+	margin *= high - low
+	s := scale{low - margin, high + margin}
 	if math.IsInf(s.max-s.min, 0) || s.max <= s.min { // too large, or too close to distinguish
 		return scale{low, high}
 	}

@@ -24,13 +24,13 @@ var handsOver = Guard{"preemption for the gang falls back to the scheduler",
 		return !o.Brokers || o.Preemption != nil && o.Preemption.Phase == v1alpha1.PreemptionHandedOver
 	}}
 
-func drainToMakeRoom(o *observation.Observation, p *Plan) Outcome {
+func drainVictim(o *observation.Observation, p *Plan) Outcome {
 	order, preemptor := o.GiveWay, "a job of another namespace"
 	if order.Name != "" {
 		preemptor = "job " + order.Name
 	}
 	outcome := drain(o, p, v1alpha1.CauseBrokered, v1alpha1.ReasonMakesRoom,
-		"makes room for %s, which has a higher priority", preemptor)
+		"yields to %s, which has a higher priority", preemptor)
 	d := p.Status.Drain
 	d.MakesRoom = &v1alpha1.MakesRoomStatus{
 		Name: order.Name, UID: order.UID, Mode: order.Mode, LossGPUSeconds: order.LossGPUSeconds,

@@ -2,8 +2,8 @@ package observation
 
 import "mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 
-// LacksRoom reports whether the status of a queued gang reports a lack of resources or quota.
-func LacksRoom(st *v1alpha1.TrainingJobStatus) bool {
+// LacksCapacity reports whether the status of a queued gang reports a lack of resources or quota.
+func LacksCapacity(st *v1alpha1.TrainingJobStatus) bool {
 	if st.Phase != v1alpha1.PhaseQueued || st.Scheduling == nil || st.Scheduling.Blocker == nil {
 		return false
 	}

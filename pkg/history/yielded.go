@@ -17,8 +17,8 @@ type Yielded struct {
 	LostGPUSeconds int64 `json:"lostGPUSeconds"`
 }
 
-// Room is the capacity that preemptions by the operator freed for a gang.
-type Room struct {
+// FreedCapacity is the capacity that preemptions by the operator freed for a gang.
+type FreedCapacity struct {
 	// Made is how often other gangs yielded.
 	Made int32 `json:"made"`
 	// Seconds from when the gang was known not to fit until it was placed.
@@ -42,11 +42,11 @@ func yieldedOf(w *v1alpha1.WorkStatus) Yielded {
 	return Yielded{Asked: w.Asked, Saved: w.Saved, LostGPUSeconds: w.PreemptedLostGPUSeconds}
 }
 
-func roomOf(w *v1alpha1.WorkStatus) Room {
+func freedOf(w *v1alpha1.WorkStatus) FreedCapacity {
 	if w == nil {
-		return Room{}
+		return FreedCapacity{}
 	}
-	return Room{Made: w.RoomMade, Seconds: w.RoomSeconds}
+	return FreedCapacity{Made: w.RoomMade, Seconds: w.RoomSeconds}
 }
 
 func (y Yielded) minus(o Yielded) Yielded {
@@ -56,8 +56,8 @@ func (y Yielded) minus(o Yielded) Yielded {
 }
 
 // later returns the greater of two counts, which only grow.
-func (r Room) later(o Room) Room {
-	return Room{Made: max(r.Made, o.Made), Seconds: max(r.Seconds, o.Seconds)}
+func (f FreedCapacity) later(o FreedCapacity) FreedCapacity {
+	return FreedCapacity{Made: max(f.Made, o.Made), Seconds: max(f.Seconds, o.Seconds)}
 }
 
 // answer returns the trainer's answer at the end of an attempt, from the counters before and after.
@@ -81,8 +81,8 @@ type Grant struct {
 	// Attempt is the last of those that received it.
 	Attempt int32
 	// Time at which the attempt was placed, else was first known.
-	Time time.Time
-	Room Room
+	Time  time.Time
+	Freed FreedCapacity
 	// Queue and GPUKind of the attempt, as in a Span.
 	Queue, GPUKind string
 }
@@ -92,17 +92,17 @@ type Grant struct {
 func (r *Record) Grants() []Grant {
 	counts := slices.Clone(r.Counts)
 	if r.Job.Work != nil { // a failed job has no counts after its last attempt
-		counts = joinCounts(counts, []Counts{{Attempt: r.Job.Attempt, Room: roomOf(r.Job.Work)}})
+		counts = joinCounts(counts, []Counts{{Attempt: r.Job.Attempt, Freed: freedOf(r.Job.Work)}})
 	}
 	var grants []Grant
-	var had Room
+	var had FreedCapacity
 	for _, c := range counts {
-		more := Room{Made: c.Room.Made - had.Made, Seconds: c.Room.Seconds - had.Seconds}
-		had = c.Room
-		if more == (Room{}) {
+		more := FreedCapacity{Made: c.Freed.Made - had.Made, Seconds: c.Freed.Seconds - had.Seconds}
+		had = c.Freed
+		if more == (FreedCapacity{}) {
 			continue
 		}
-		g := Grant{Attempt: c.Attempt, Room: more, Time: r.placedAt(c.Attempt)}
+		g := Grant{Attempt: c.Attempt, Freed: more, Time: r.placedAt(c.Attempt)}
 		g.Queue, g.GPUKind = r.madeIn(c.Attempt)
 		grants = append(grants, g)
 	}
