@@ -92,11 +92,11 @@ func rankTooLarge(r roleCapacity, s ClusterState) Explanation {
 	need, largest := r.requests[name], r.accepting.sums(name).largest
 	e := Explanation{
 		Reason: ReasonNoNodeLargeEnough,
-		Message: fmt.Sprintf("it can never start: a rank of role %s asks for %s and the largest of %s has %s",
+		Message: fmt.Sprintf("it can never start: a rank of role %s requests %s and the largest of %s has %s",
 			r.role.Name, FormatAmount(name, need),
 			count(len(r.accepting.nodes), "node that it may run on", "nodes that it may run on"),
 			FormatNumber(name, largest)),
-		NextStep: fmt.Sprintf("ask for at most %s per rank, in more ranks, or add larger nodes",
+		NextStep: fmt.Sprintf("request at most %s per rank, in more ranks, or add larger nodes",
 			FormatAmount(name, largest)),
 		Need: resourceList(name, need), Free: s.free(name, r.accepting.sums(name).largestFree),
 	}
@@ -104,10 +104,10 @@ func rankTooLarge(r roleCapacity, s ClusterState) Explanation {
 	case largest == 0:
 		e.NextStep = fmt.Sprintf("add nodes that have %s, or see that its device plugin runs on them", name)
 	case largest >= need: // each resource alone would fit on some node
-		e.Message = fmt.Sprintf("it can never start: no node has all that a rank of role %s asks for at "+
+		e.Message = fmt.Sprintf("it can never start: no node has all that a rank of role %s requests at "+
 			"once (%s)",
 			r.role.Name, formatRequests(r.requests))
-		e.NextStep = "ask for less per rank, or add larger nodes"
+		e.NextStep = "request less per rank, or add larger nodes"
 	}
 	return e
 }
@@ -155,7 +155,7 @@ func exceedsCluster(w *waitingGang) (Explanation, bool) {
 			count(int(ranks), "rank needs", "ranks need"), FormatAmount(name, requests[name]),
 			count(len(nodes.nodes), "node that may run them", "nodes that may run them"),
 			placed, FormatAmount(name, nodes.sums(name).allocatable)),
-		NextStep: "ask for fewer ranks or a smaller minAvailable, or add nodes",
+		NextStep: "request fewer ranks or a smaller minAvailable, or add nodes",
 		Need:     resourceList(name, requests[name]), Free: w.cluster.free(name, nodes.sums(name).free),
 	}, true
 }
@@ -189,7 +189,7 @@ func insufficientResources(w *waitingGang) (Explanation, bool) {
 	}
 	return Explanation{
 		Reason: ReasonInsufficientResources, Message: message,
-		NextStep: "wait until others end, ask for less, or give the job a higher priorityClass",
+		NextStep: "wait until others end, request less, or give the job a higher priorityClass",
 		Need:     resourceList(name, requests[name]), Free: w.cluster.free(name, have.free),
 	}, true
 }

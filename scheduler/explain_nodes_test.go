@@ -30,7 +30,7 @@ func TestExplainNodes(t *testing.T) {
 				Reason: scheduler.ReasonInsufficientResources, Need: gpus(8), Free: gpus(0),
 				Message: "needs 8 nvidia.com/gpu, 0 free on 1 node that may run it; the largest free " +
 					"node has 0 and a rank needs 2",
-				NextStep: "wait until others end, ask for less, or give the job a higher priorityClass",
+				NextStep: "wait until others end, request less, or give the job a higher priorityClass",
 			},
 		},
 		"no nodes": {
@@ -68,9 +68,9 @@ func TestExplainNodes(t *testing.T) {
 			cluster: func() scheduler.ClusterState { return clusterOf(node("a", 3), node("b", 8)) },
 			want: scheduler.Explanation{
 				Reason: scheduler.ReasonNoNodeLargeEnough,
-				Message: "it can never start: a rank of role worker asks for 16 nvidia.com/gpu and the " +
+				Message: "it can never start: a rank of role worker requests 16 nvidia.com/gpu and the " +
 					"largest of 2 nodes that it may run on has 8",
-				NextStep: "ask for at most 8 nvidia.com/gpu per rank, in more ranks, or add larger nodes",
+				NextStep: "request at most 8 nvidia.com/gpu per rank, in more ranks, or add larger nodes",
 				Need:     gpus(16), Free: gpus(5),
 			},
 		},
@@ -81,7 +81,7 @@ func TestExplainNodes(t *testing.T) {
 			},
 			want: scheduler.Explanation{
 				Reason: scheduler.ReasonNoNodeLargeEnough,
-				Message: "it can never start: a rank of role worker asks for 1 nvidia.com/gpu and the " +
+				Message: "it can never start: a rank of role worker requests 1 nvidia.com/gpu and the " +
 					"largest of 1 node that it may run on has 0",
 				NextStep: "add nodes that have nvidia.com/gpu, or see that its device plugin runs on them",
 				Need:     gpus(1), Free: gpus(0),
@@ -96,9 +96,9 @@ func TestExplainNodes(t *testing.T) {
 			},
 			want: scheduler.Explanation{
 				Reason: scheduler.ReasonNoNodeLargeEnough,
-				Message: "it can never start: no node has all that a rank of role worker asks for at " +
+				Message: "it can never start: no node has all that a rank of role worker requests at " +
 					"once (500m cpu, 8 nvidia.com/gpu)",
-				NextStep: "ask for less per rank, or add larger nodes",
+				NextStep: "request less per rank, or add larger nodes",
 				Need:     gpus(8), Free: gpus(8),
 			},
 		},
@@ -110,7 +110,7 @@ func TestExplainNodes(t *testing.T) {
 				Message: "it can never start: 6 ranks need together 24 nvidia.com/gpu, and 2 nodes that " +
 					"may run them would hold 4 of them " +
 					"if they were empty (16 nvidia.com/gpu in all)",
-				NextStep: "ask for fewer ranks or a smaller minAvailable, or add nodes",
+				NextStep: "request fewer ranks or a smaller minAvailable, or add nodes",
 				Need:     gpus(24), Free: gpus(4),
 			},
 		},
@@ -142,7 +142,7 @@ func TestExplainNodes(t *testing.T) {
 				Message: "needs 16 nvidia.com/gpu, 12 free on 2 nodes that may run it; the largest free " +
 					"node has 8 and a rank needs 4; " +
 					"held by team-b/llama (4); 1 job waits before it",
-				NextStep: "wait until others end, ask for less, or give the job a higher priorityClass",
+				NextStep: "wait until others end, request less, or give the job a higher priorityClass",
 				Need:     gpus(16), Free: gpus(12),
 			},
 		},
@@ -156,7 +156,7 @@ func TestExplainNodes(t *testing.T) {
 				Message: "needs 8 nvidia.com/gpu, 9 free on 3 nodes that may run it; the largest free " +
 					"node has 3 and a rank needs 4: " +
 					"capacity for 0 of 2 ranks",
-				NextStep: "wait until others end, ask for less, or give the job a higher priorityClass",
+				NextStep: "wait until others end, request less, or give the job a higher priorityClass",
 				Need:     gpus(8), Free: gpus(9),
 			},
 		},
@@ -172,7 +172,7 @@ func TestExplainNodes(t *testing.T) {
 				Reason: scheduler.ReasonInsufficientResources,
 				Message: "needs 16 nvidia.com/gpu, 8 free on 2 nodes that may run it; the largest free " +
 					"node has 8 and a rank needs 8",
-				NextStep: "wait until others end, ask for less, or give the job a higher priorityClass",
+				NextStep: "wait until others end, request less, or give the job a higher priorityClass",
 				Need:     gpus(16), Free: gpus(8),
 			},
 		},
@@ -187,7 +187,7 @@ func TestExplainNodes(t *testing.T) {
 				Reason: scheduler.ReasonInsufficientResources,
 				Message: "needs 8 nvidia.com/gpu, 4 free on 2 nodes that may run it; the largest free " +
 					"node has 4 and a rank needs 4",
-				NextStep: "wait until others end, ask for less, or give the job a higher priorityClass",
+				NextStep: "wait until others end, request less, or give the job a higher priorityClass",
 				Need:     gpus(8), Free: gpus(4),
 			},
 		},

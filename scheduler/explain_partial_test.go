@@ -33,7 +33,7 @@ func TestExplainPartially(t *testing.T) {
 				Message: "needs 8 nvidia.com/gpu, at most 4 free on 1 node that may run it; the largest free " +
 					"node has at most 4 and a rank needs 2; held by team-b/llama (4) and perhaps by pods that " +
 					"the operator does not see; at least 2 jobs wait before it",
-				NextStep: "wait until others end, ask for less, or give the job a higher priorityClass",
+				NextStep: "wait until others end, request less, or give the job a higher priorityClass",
 				Need:     gpus(8),
 			},
 		},
@@ -44,7 +44,7 @@ func TestExplainPartially(t *testing.T) {
 				Reason: scheduler.ReasonInsufficientResources,
 				Message: "needs 10 nvidia.com/gpu, at most 12 free on 2 nodes that may run it; the largest free " +
 					"node has at most 8 and a rank needs 5: capacity for at most 1 of 2 ranks",
-				NextStep: "wait until others end, ask for less, or give the job a higher priorityClass",
+				NextStep: "wait until others end, request less, or give the job a higher priorityClass",
 				Need:     gpus(10),
 			},
 		},
@@ -53,9 +53,9 @@ func TestExplainPartially(t *testing.T) {
 			cluster: func() scheduler.ClusterState { return partially(node("a", 0)) },
 			want: scheduler.Explanation{
 				Reason: scheduler.ReasonNoNodeLargeEnough,
-				Message: "it can never start: a rank of role worker asks for 9 nvidia.com/gpu and the largest of " +
+				Message: "it can never start: a rank of role worker requests 9 nvidia.com/gpu and the largest of " +
 					"1 node that it may run on has 8",
-				NextStep: "ask for at most 8 nvidia.com/gpu per rank, in more ranks, or add larger nodes",
+				NextStep: "request at most 8 nvidia.com/gpu per rank, in more ranks, or add larger nodes",
 				Need:     gpus(9),
 			},
 		},
@@ -66,7 +66,7 @@ func TestExplainPartially(t *testing.T) {
 				Reason: scheduler.ReasonExceedsCluster,
 				Message: "it can never start: 2 ranks need together 16 nvidia.com/gpu, and 1 node that may run " +
 					"them would hold 1 of them if they were empty (8 nvidia.com/gpu in all)",
-				NextStep: "ask for fewer ranks or a smaller minAvailable, or add nodes",
+				NextStep: "request fewer ranks or a smaller minAvailable, or add nodes",
 				Need:     gpus(16),
 			},
 		},

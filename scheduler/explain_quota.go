@@ -33,9 +33,9 @@ func ExplainQuota(
 func exceedsQuota(what, object string, name corev1.ResourceName, need, limit, free int64) Explanation {
 	return Explanation{
 		Reason: ReasonExceedsQuota, Object: object,
-		Message: fmt.Sprintf("it can never start: it needs %s and the whole of %s is %s",
+		Message: fmt.Sprintf("it can never start: it needs %s and the limit of %s is %s",
 			FormatAmount(name, need), what, FormatAmount(name, limit)),
-		NextStep: fmt.Sprintf("ask for at most %s (fewer ranks, fewer per rank, or a smaller minAvailable), "+
+		NextStep: fmt.Sprintf("request at most %s (fewer ranks, fewer per rank, or a smaller minAvailable), "+
 			"or ask the admin to raise %s", FormatAmount(name, limit), what),
 		Need: resourceList(name, need), Free: resourceList(name, free),
 	}

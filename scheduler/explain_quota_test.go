@@ -45,9 +45,9 @@ func TestExplainQuota(t *testing.T) {
 			nominal: scheduler.Amounts{gpu: 32, corev1.ResourceCPU: 4}, used: scheduler.Amounts{gpu: 40},
 			want: scheduler.Explanation{
 				Reason: scheduler.ReasonExceedsQuota, Object: "queues/research",
-				Message: "it can never start: it needs 33 nvidia.com/gpu and the whole of queue " +
+				Message: "it can never start: it needs 33 nvidia.com/gpu and the limit of queue " +
 					"research is 32 nvidia.com/gpu",
-				NextStep: "ask for at most 32 nvidia.com/gpu (fewer ranks, fewer per rank, or a smaller " +
+				NextStep: "request at most 32 nvidia.com/gpu (fewer ranks, fewer per rank, or a smaller " +
 					"minAvailable), " +
 					"or ask the admin to raise queue research",
 				Need: gpus(33), Free: gpus(0),

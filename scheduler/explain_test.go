@@ -66,7 +66,7 @@ func TestExplain(t *testing.T) {
 				Reason: scheduler.ReasonInsufficientResources,
 				Message: "needs 8 nvidia.com/gpu, 4 free on 1 node that may run it; the largest free " +
 					"node has 4 and a rank needs 2",
-				NextStep: "wait until others end, ask for less, or give the job a higher priorityClass",
+				NextStep: "wait until others end, request less, or give the job a higher priorityClass",
 				Need:     gpus(8), Free: gpus(4),
 			},
 		},
@@ -160,7 +160,7 @@ func TestExplain(t *testing.T) {
 				Reason: scheduler.ReasonInsufficientResources,
 				Message: "needs 8 nvidia.com/gpu, 4 free on 1 node that may run it; the largest free " +
 					"node has 4 and a rank needs 2",
-				NextStep: "wait until others end, ask for less, or give the job a higher priorityClass",
+				NextStep: "wait until others end, request less, or give the job a higher priorityClass",
 				Need:     gpus(8), Free: gpus(4),
 			},
 		},

@@ -38,7 +38,7 @@ func TestUnplaceable(t *testing.T) {
 		"larger than any node": {
 			reason: "no GPU that becomes free helps", gang: gang(1, "9"),
 			cluster: clusterOf(node("a", 0), node("b", 8)),
-			want: "NoNodeLargeEnough: it can never start: a rank of role worker asks for 9 nvidia.com/gpu and " +
+			want: "NoNodeLargeEnough: it can never start: a rank of role worker requests 9 nvidia.com/gpu and " +
 				"the largest of 2 nodes that it may run on has 8",
 		},
 		"larger than the nodes of its zone": {
@@ -46,7 +46,7 @@ func TestUnplaceable(t *testing.T) {
 			cluster: clusterOf(node("a", 0), node("b", 0, inZone("b"), func(n *scheduler.Node) {
 				n.Allocatable[gpu] = 4
 			})),
-			want: "NoNodeLargeEnough: it can never start: a rank of role worker asks for 8 nvidia.com/gpu and " +
+			want: "NoNodeLargeEnough: it can never start: a rank of role worker requests 8 nvidia.com/gpu and " +
 				"the largest of 1 node that it may run on has 4",
 		},
 		"a selector that matches nothing": {
@@ -79,7 +79,7 @@ func TestUnplaceable(t *testing.T) {
 		"cordoned and too small": {
 			reason: "uncordoned, it is still too small", gang: gang(1, "9"),
 			cluster: clusterOf(node("a", 0, cordon)),
-			want: "NoNodeLargeEnough: it can never start: a rank of role worker asks for 9 nvidia.com/gpu and " +
+			want: "NoNodeLargeEnough: it can never start: a rank of role worker requests 9 nvidia.com/gpu and " +
 				"the largest of 1 node that it may run on has 8",
 		},
 		"a taint with the name of the resource": {

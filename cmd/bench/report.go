@@ -102,6 +102,6 @@ func finish(w io.Writer, out string, results result.Results) error {
 	if err := report.Summary(w, results); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\nThe report is %s, with plots beside it.\n", filepath.Join(out, "report.md"))
+	fmt.Fprintf(w, "\nThe report is %s, with plots next to it.\n", filepath.Join(out, "report.md"))
 	return nil
 }

@@ -86,7 +86,7 @@ func (o runOptions) run(cmd *cobra.Command) (result.Results, error) {
 		return results, err
 	}
 	if results.Interrupted {
-		fmt.Fprintln(cmd.OutOrStdout(), "It was interrupted; the same command with --resume goes on.")
+		fmt.Fprintln(cmd.OutOrStdout(), "It was interrupted; the same command with --resume continues.")
 	}
 	return results, nil
 }
@@ -143,7 +143,7 @@ func (o runOptions) results(b *rounds.Benchmark) (result.Results, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return fresh, nil
 	case !o.resume:
-		fmt.Fprintf(b.Progress, "what is in %s is replaced (--resume goes on with it)\n", o.out)
+		fmt.Fprintf(b.Progress, "the content of %s is replaced (--resume continues it)\n", o.out)
 		return fresh, nil
 	case err != nil:
 		return had, err

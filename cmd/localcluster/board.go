@@ -46,6 +46,6 @@ the server; users who are logged in stay logged in.`,
 		},
 	}
 	addDirFlag(cmd, &dir)
-	cmd.Flags().StringVar(&binary, "server", "", "the server's binary (default: beside this one)")
+	cmd.Flags().StringVar(&binary, "server", "", "the server's binary (default: next to this one)")
 	return cmd
 }

@@ -58,8 +58,8 @@ Exit codes: 0 the story held, %d it did not, %d it could not be played.`, exitSt
 	flags.StringVar((*string)(&options.Preemption), "preemption", "",
 		"who chooses the victims of the urgent gang: operator, which lets them save first, but not on kueue;\n"+
 			"or scheduler (default: operator where possible)")
-	flags.StringVar(&options.Operator, "operator", "", "the operator's binary (default: beside this one)")
-	flags.StringVar(&options.Server, "server", "", "the server's binary (default: beside this one)")
+	flags.StringVar(&options.Operator, "operator", "", "the operator's binary (default: next to this one)")
+	flags.StringVar(&options.Server, "server", "", "the server's binary (default: next to this one)")
 	flags.BoolVar(&options.Down, "down", false, "end what the demo started when the story is over")
 	return cmd
 }

@@ -27,7 +27,7 @@ func downCommand() *cobra.Command {
 			if err := cluster.Down(cmd.Context()); err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "The cluster in %s is gone.\n", dir)
+			fmt.Fprintf(cmd.OutOrStdout(), "The cluster in %s is deleted.\n", dir)
 			return nil
 		},
 	}

@@ -52,12 +52,12 @@ func deliver(o *options, s *state, l *log.Logger, notify func(syscall.Signal), c
 	}
 	if err := writeCommand(o.commandFile, c); err != nil {
 		if s.setProblem("command file", err.Error()) {
-			l.Printf("handing %s over: %v", c.Command, err)
+			l.Printf("writing command %s: %v", c.Command, err)
 		}
 		return err
 	}
 	s.setProblem("command file", "")
-	l.Printf("asked the trainer for %s", c.Command)
+	l.Printf("sent the command %s to the trainer", c.Command)
 	s.mu.Lock()
 	s.deliveredID = c.ID
 	s.mu.Unlock()

@@ -146,14 +146,14 @@ func (s *scanner) ask(r scanRequest, timeout time.Duration) (*scanAnswer, error)
 		return parseScanAnswer(all, stderr.String())
 	case <-s.clock.After(timeout):
 		_ = cmd.Process.Kill()
-		return nil, fmt.Errorf("what it holds is unknown: looking at it took more than %s", timeout)
+		return nil, fmt.Errorf("its content is unknown: the scan took more than %s", timeout)
 	}
 }
 
 func parseScanAnswer(data []byte, stderr string) (*scanAnswer, error) {
 	var answer scanAnswer
 	if len(data) > maxScanOutput {
-		return nil, errors.New("what it holds is unknown: it is too much to tell")
+		return nil, errors.New("its content is unknown: the scan's output is too long")
 	}
 	if err := json.Unmarshal(data, &answer); err != nil {
 		line, _, _ := bytes.Cut([]byte(stderr), []byte("\n"))

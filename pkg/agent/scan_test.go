@@ -30,7 +30,7 @@ func TestChildThatFails(t *testing.T) {
 		`echo '{"found":[{'; echo "fatal error: out of memory" >&2`: "died (fatal error: out of memory)",
 		`exit 3`:                             "died (no output)",
 		`kill -9 $$`:                         "died",
-		`yes '{"found":['`:                   "too much to tell",
+		`yes '{"found":['`:                   "output is too long",
 		`yes trouble | head -c 10000000 >&2`: "died (trouble)",
 		`echo '{"error":"no permission"}'`:   "no permission",
 	} {

@@ -28,7 +28,7 @@ func parse[T any](message string, limit int, data []byte) (*T, error) {
 		return nil, err
 	}
 	if _, err := w.dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, w.wrong("", "goes on after its end", "write one JSON object")
+		return nil, w.wrong("", "continues after its end", "write one JSON object")
 	}
 	if err := json.Unmarshal(data, &into); err != nil {
 		return nil, w.wrong("", "cannot be read ("+err.Error()+")", "see docs/checkpoints.md")

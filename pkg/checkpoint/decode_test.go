@@ -67,7 +67,7 @@ func documents() map[string]document {
 		"status, half":  {"status", `{"step":1,"metr`, "ends too early", true},
 		"status, empty": {"status", ``, "ends too early", true},
 		"status, list":  {"status", `[1]`, "is no object", false},
-		"status, more":  {"status", `{"step":1}{}`, "goes on after its end", true},
+		"status, more":  {"status", `{"step":1}{}`, "continues after its end", true},
 		"status, control character": {
 			"status", `{"step":1,"checkpoint":{"state":"Saving","step":1,"uri":"a\u0007b"}}`,
 			"checkpoint.uri is", false,

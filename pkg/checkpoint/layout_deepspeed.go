@@ -56,7 +56,7 @@ func (s *scanner) findDeepSpeed(d *listing, taken map[string]bool) ([]Found, err
 // dsTag is the tag that the tracker in a directory names.
 func (s *scanner) dsTag(d *listing) (string, error) {
 	if !d.has(dsTracker) {
-		return "", torn("%s is missing beside it: it is written last", dsTracker)
+		return "", torn("%s is missing next to it: it is written last", dsTracker)
 	}
 	data, err := s.read(d.at(dsTracker), 1024)
 	tag := strings.TrimSpace(string(data))

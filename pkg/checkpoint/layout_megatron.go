@@ -64,7 +64,7 @@ func (s *scanner) findMegatron(d *listing, taken map[string]bool) ([]Found, erro
 // training.
 func (s *scanner) mgIteration(d *listing) (int64, error) {
 	if !d.has(mgTracker) {
-		return 0, torn("%s is missing beside it: it is written last", mgTracker)
+		return 0, torn("%s is missing next to it: it is written last", mgTracker)
 	}
 	data, err := s.read(d.at(mgTracker), 64)
 	if err != nil {

@@ -31,7 +31,7 @@ func (s *scanner) findSingleFiles(d *listing, _ map[string]bool) ([]Found, error
 			f.Layout = LayoutTorchSave
 			err := s.checkFormat(f.Path, checkZip)
 			if err == nil {
-				err = unknown("torch.save without a manifest: nothing says which files belong together; write %s last",
+				err = unknown("torch.save without a manifest: no file lists the parts of the save; write %s last",
 					ManifestName)
 			}
 			f.setState(err)

@@ -163,7 +163,7 @@ func TestDamagePerLayout(t *testing.T) {
 			unusual.with("global_step200/mp_rank_00_model_states.pt", torchSave(nil)), "global_step200",
 			Unknown, "how many",
 		},
-		"Megatron, no tracker": {megatronTree(200), "iter_0000200", Torn, "is missing beside it"},
+		"Megatron, no tracker": {megatronTree(200), "iter_0000200", Torn, "is missing next to it"},
 		"Megatron, data ahead": {
 			megatronTree(200).and(tree{mgTracker: []byte("100")}), "iter_0000200", Torn, "still says 100",
 		},
@@ -197,9 +197,9 @@ func TestDamagePerLayout(t *testing.T) {
 			tree{"m-200.weights.h5": openHDF5()}, "m-200.weights.h5", Torn, "open for writing",
 		},
 		"Keras, no step": {
-			tree{"best.keras": kerasOf()}, "best.keras", Unknown, "nothing says its step",
+			tree{"best.keras": kerasOf()}, "best.keras", Unknown, "its name has no step",
 		},
-		"epoch is no step": {dcpTree().under("epoch-7"), "epoch-7", Unknown, "nothing says its step"},
+		"epoch is no step": {dcpTree().under("epoch-7"), "epoch-7", Unknown, "its name has no step"},
 		"Orbax, temporary directory": {
 			orbaxTree().under("200.orbax-checkpoint-tmp-1729"), "200.orbax-checkpoint-tmp-1729", Torn,
 			"temporary",

@@ -123,6 +123,6 @@ func (f *Found) judge() {
 	}
 	if f.State == Complete && f.Step < 0 {
 		f.State, f.Unordered = Unknown, true
-		f.Why = "nothing says its step: put the step into its name (step-1200), or write a " + ManifestName
+		f.Why = "its name has no step: name it like step-1200, or write a " + ManifestName
 	}
 }

@@ -20,7 +20,7 @@ func validateLifecycle(path *field.Path, l Lifecycle) field.ErrorList {
 				fmt.Sprintf("must be from 0 to %d seconds; 0 %s", day, zero)))
 		}
 	}
-	check("keepPlaceSeconds", l.KeepPlaceSeconds, "keeps no place")
+	check("keepPlaceSeconds", l.KeepPlaceSeconds, "keeps no position")
 	check("startTimeoutSeconds", l.StartTimeoutSeconds, "is no limit")
 	// A node is called not ready 50 s after it fell silent (kube-controller-manager's default): less than a
 	// minute would take a short cut of the network for a dead node.

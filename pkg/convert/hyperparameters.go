@@ -41,7 +41,7 @@ func (c *conversion) hyperparameters(
 				to[name] = hyperparameter(string(text))
 			default:
 				if _, twice := to[name]; twice {
-					c.fail(here, "the hyperparameter %s stands there twice", name)
+					c.fail(here, "the hyperparameter %s is given twice", name)
 				}
 				to[name] = hyperparameter(value)
 			}

@@ -90,7 +90,7 @@ func (c *conversion) kubeflowRoles(
 		at, from := path.Key(name), replicas[name]
 		role, known := kind.role(name)
 		if _, twice := names[role]; known && twice {
-			c.fail(at, "stands beside %q, which is the same role", names[role])
+			c.fail(at, "is given together with %q, which is the same role", names[role])
 			continue
 		}
 		if !known {
@@ -107,8 +107,8 @@ func (c *conversion) kubeflowRoles(
 			continue
 		}
 		if own := from.Template.Spec.RestartPolicy; own != "" && string(own) != string(from.RestartPolicy) {
-			c.warn(at.Child("template", "spec", "restartPolicy"), "Kubeflow ignores it for the restartPolicy "+
-				"beside the template: so does the result")
+			c.warn(at.Child("template", "spec", "restartPolicy"), "Kubeflow uses the role's restartPolicy "+
+				"instead, and so does the TrainingJob")
 		}
 		c.template(job, &from.Template, at.Child("template"))
 		main := mainContainer(&from.Template.Spec, kind.container)

@@ -111,7 +111,7 @@ func (v *volcano) minimum(path *field.Path) {
 	case least != sum:
 		v.job.Spec.RunPolicy.SchedulingPolicy.MinAvailable = &least
 		if least > sum {
-			v.warn(path.Child("minAvailable"), "the minAvailable of single tasks "+noCounterpart+" beside that of "+
+			v.warn(path.Child("minAvailable"), "the minAvailable of single tasks "+noCounterpart+" next to that of "+
 				"the job, which counts all ranks")
 		}
 	default:

@@ -51,7 +51,7 @@ func (c *Client) AskResume(ctx context.Context, attempt int32) (string, error) {
 	case err != nil:
 		return "", err
 	case answer.ResumeFrom == nil:
-		return "", errors.New("the operator does not tell the resume point: update it")
+		return "", errors.New("the operator sends no resume point: update it")
 	}
 	return *answer.ResumeFrom, nil
 }

@@ -186,7 +186,7 @@ func TestRejections(t *testing.T) {
 			"job is unknown", resultMalformed, 0},
 		"a field twice": {"which of them?", body(`{"attempt":1,"attempt":2,"phase":"Training"}`), 400,
 			"is there twice", resultMalformed, 0},
-		"two reports":     {"", body(training + training), 400, "goes on after its end", resultMalformed, 0},
+		"two reports":     {"", body(training + training), 400, "continues after its end", resultMalformed, 0},
 		"attempt missing": {"", body(`{"phase":"Training"}`), 400, "attempt is missing", resultMalformed, 0},
 		"a negative step": {"", body(`{"attempt":2,"phase":"Training","step":-1}`), 400, "step is -1",
 			resultMalformed, 0},

@@ -114,7 +114,7 @@ func (r *reader) take(o object, spellings ...string) (value any, path *field.Pat
 	path = o.at(given[0])
 	switch {
 	case len(given) > 1:
-		r.problems.add(path, "stands beside "+given[1]+", which means the same", "give one of them")
+		r.problems.add(path, "is given together with "+given[1]+", which means the same", "give one of them")
 	case value == nil:
 		r.problems.add(path, "is null", "leave the field out, or give an empty value to clear it")
 	default:
@@ -140,7 +140,8 @@ func (r *reader) root(root object) {
 	if value, path, has := r.take(root, "spec"); has {
 		for _, name := range specNames() {
 			if _, beside := root.fields[name]; beside {
-				r.problems.add(root.at(name), "stands beside spec", "give the job's fields in spec, or all at the top")
+				r.problems.add(root.at(name), "is given together with spec",
+					"give the job's fields in spec, or all at the top")
 				return
 			}
 		}

@@ -27,7 +27,7 @@ func (r *reader) replicas(o object) {
 		r.replica(o, o)
 		return
 	case len(flat) > 0:
-		r.problems.add(o.at(flat[0]), "stands beside replicas", "give it in each of the replicas")
+		r.problems.add(o.at(flat[0]), "is given together with replicas", "give it in each of the replicas")
 		return
 	}
 	r.request.paths["spec.replicas"] = path
@@ -77,7 +77,7 @@ func (r *reader) replica(o, resources object) {
 		}
 	}
 	if slices.ContainsFunc(r.request.Replicas, func(q ReplicaRequest) bool { return q.Type == replica.Type }) {
-		r.problems.add(o.at("type"), replica.Type+" stands there twice", "give the replicas of a type once")
+		r.problems.add(o.at("type"), replica.Type+" is given twice", "give the replicas of a type once")
 		return
 	}
 	if n := r.whole(o, spec.MaxReplicas, countNames...); n != nil {
@@ -126,7 +126,7 @@ func (r *reader) checkTotal(total *int64, path *field.Path) {
 		}
 	}
 	if types := int64(len(r.request.Replicas)); *total != ranks && *total != types {
-		r.problems.add(path, fmt.Sprintf("the count beside it is %d, but there are %d ranks of %d types",
+		r.problems.add(path, fmt.Sprintf("the count next to it is %d, but there are %d ranks of %d types",
 			*total, ranks, types), "leave that count out, or give the number of ranks")
 	}
 }

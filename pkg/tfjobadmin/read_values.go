@@ -63,7 +63,7 @@ func (r *reader) environment(value any, path *field.Path) *Environment {
 		for _, pair := range *words {
 			name, text, is := strings.Cut(pair, "=")
 			if _, twice := environment[name]; !is || twice {
-				r.problems.add(path, fmt.Sprintf("%q is no NAME=value, or its name stands there twice", pair),
+				r.problems.add(path, fmt.Sprintf("%q is no NAME=value, or its name is given twice", pair),
 					"write NAME=value once for each variable, parted by spaces")
 				return nil
 			}

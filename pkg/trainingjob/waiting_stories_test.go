@@ -148,7 +148,7 @@ var waitingStories = map[string]story{
 	}},
 	"fits-on-no-node": {jobtest.New(2), func(sim *simulation) {
 		tooLarge := &scheduler.Explanation{
-			Reason: scheduler.ReasonNoNodeLargeEnough, Message: "a rank asks for 9 GPUs, the largest node has 8",
+			Reason: scheduler.ReasonNoNodeLargeEnough, Message: "a rank requests 9 GPUs, the largest node has 8",
 			NextStep: "add larger nodes",
 		}
 		sim.unplaceable = tooLarge

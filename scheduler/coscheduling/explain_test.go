@@ -51,7 +51,7 @@ func TestExplain(t *testing.T) {
 		"never": {
 			why: "whichever jobs end", quota: quota("team-a", "4"),
 			want: "ExceedsQuota " + object + "it can never start: it needs 8 nvidia.com/gpu and the " +
-				"whole of elastic quota gpus of namespace team-a is 4 nvidia.com/gpu",
+				"limit of elastic quota gpus of namespace team-a is 4 nvidia.com/gpu",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -24,7 +24,7 @@ func quotaTooSmallFor(
 	e.Reason, e.Object, e.Message, e.NextStep = v.Reason, clusterQueueResource+c.Name, message, v.NextStep
 	if v.Reason == scheduler.ReasonExceedsQuota {
 		e.Message = "it can never start: " + message
-		e.NextStep = "ask for less (fewer ranks, fewer per rank, or a smaller minAvailable), " +
+		e.NextStep = "request less (fewer ranks, fewer per rank, or a smaller minAvailable), " +
 			"or ask the admin to raise the quota or what may be borrowed"
 	}
 	return e

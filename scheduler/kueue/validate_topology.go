@@ -58,7 +58,7 @@ func validateGroups(g scheduler.Gang) field.ErrorList {
 		a, b := topologyRequest(topologyOf(g, roles[0])), topologyRequest(topologyOf(g, roles[1]))
 		if !ptr.Equal(a.Required, b.Required) || !ptr.Equal(a.Preferred, b.Preferred) {
 			errs = append(errs, field.Invalid(path, name, fmt.Sprintf(
-				"%s and %s ask for different levels of the topology: set the same for both, or remove the name",
+				"%s and %s request different levels of the topology: set the same for both, or remove the name",
 				roles[0].Name, roles[1].Name)))
 		}
 	}

@@ -194,7 +194,7 @@ func waitingStep(g scheduler.Gang, wl *kueuev1beta2.Workload, reason string) str
 }
 
 // domainStep is the next step for a gang that fits into no domain of its topology.
-const domainStep = "wait until others end there, ask for less, or let the ranks spread further: " +
+const domainStep = "wait until others end there, request less, or let the ranks spread further: " +
 	"name a higher level in the pods' annotation " + kueuev1beta2.PodSetRequiredTopologyAnnotation +
 	", or use " + kueuev1beta2.PodSetPreferredTopologyAnnotation
 

@@ -103,7 +103,7 @@ func TestExplain(t *testing.T) {
 			queues: []client.Object{queue("research", "", open, "4", "0")},
 			want: scheduler.Explanation{
 				Reason: scheduler.ReasonExceedsQuota, Object: "queues.scheduling.volcano.sh/research",
-				Message: "it can never start: it needs 8 nvidia.com/gpu and the whole of queue research " +
+				Message: "it can never start: it needs 8 nvidia.com/gpu and the limit of queue research " +
 					"is 4 nvidia.com/gpu",
 			},
 		},
@@ -146,7 +146,7 @@ func TestExplain(t *testing.T) {
 			},
 			want: scheduler.Explanation{
 				Reason: scheduler.ReasonExceedsQuota, Object: "queues.scheduling.volcano.sh/research",
-				Message: "it can never start: it needs 8 nvidia.com/gpu and the whole of queue research " +
+				Message: "it can never start: it needs 8 nvidia.com/gpu and the limit of queue research " +
 					"without what is guaranteed to product is 6 nvidia.com/gpu",
 			},
 		},
@@ -158,7 +158,7 @@ func TestExplain(t *testing.T) {
 			},
 			want: scheduler.Explanation{
 				Reason: scheduler.ReasonExceedsQuota, Object: "queues.scheduling.volcano.sh/research",
-				Message: "it can never start: it needs 8 nvidia.com/gpu and the whole of queue research " +
+				Message: "it can never start: it needs 8 nvidia.com/gpu and the limit of queue research " +
 					"without what is guaranteed to product is 7 nvidia.com/gpu",
 			},
 		},

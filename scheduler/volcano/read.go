@@ -44,7 +44,7 @@ func readWithoutPods(g scheduler.Gang, group *schedulingv1beta1.PodGroup) schedu
 	// Running, Unknown and Completed refer to deleted pods.
 	return scheduler.Verdict{
 		Admission: scheduler.Hold, Reason: scheduler.ReasonNotJudged,
-		Message: "Volcano has not judged the group since the ranks of the last attempt are gone",
+		Message: "Volcano has not judged the group since the ranks of the last attempt were deleted",
 	}
 }
 
@@ -99,7 +99,7 @@ func pending(g scheduler.Gang, a scheduler.Admission) scheduler.Verdict {
 	return scheduler.Verdict{
 		Admission: a, Judged: true, Reason: scheduler.ReasonWaitingInQueue,
 		Message: fmt.Sprintf("Volcano keeps the group Pending in %s: its minimum (%s) does not fit "+
-			"beside what runs and what was let in before", queueText(g), resourcesText(g.MinResources)),
+			"with the running and admitted groups", queueText(g), resourcesText(g.MinResources)),
 		NextStep: fmt.Sprintf("kubectl describe podgroups.scheduling.volcano.sh %s -n %s names the "+
 			"resource that "+
 			"is short; a higher priority preempts nothing while enqueue is among Volcano's actions",

@@ -19,7 +19,7 @@ func inqueue(conditions ...schedulingv1beta1.PodGroupCondition) schedulingv1beta
 
 func TestRead(t *testing.T) {
 	waiting := `Volcano keeps the group Pending in queue "research": its minimum (cpu 8, memory 16Gi, ` +
-		`nvidia.com/gpu 8) does not fit beside what runs and what was let in before`
+		`nvidia.com/gpu 8) does not fit with the running and admitted groups`
 	cases := map[string]struct {
 		reason  string
 		options volcano.Options
@@ -59,7 +59,7 @@ func TestRead(t *testing.T) {
 			status:  schedulingv1beta1.PodGroupStatus{Phase: schedulingv1beta1.PodGroupRunning},
 			want: scheduler.Verdict{
 				Admission: scheduler.Hold, Reason: "NotJudged",
-				Message: "Volcano has not judged the group since the ranks of the last attempt are gone",
+				Message: "Volcano has not judged the group since the ranks of the last attempt were deleted",
 			},
 		},
 		"running without pods, not waiting for Inqueue": {
@@ -67,7 +67,7 @@ func TestRead(t *testing.T) {
 			status: schedulingv1beta1.PodGroupStatus{Phase: schedulingv1beta1.PodGroupRunning},
 			want: scheduler.Verdict{
 				Admission: scheduler.Go, Reason: "NotJudged",
-				Message: "Volcano has not judged the group since the ranks of the last attempt are gone",
+				Message: "Volcano has not judged the group since the ranks of the last attempt were deleted",
 			},
 		},
 		"unschedulable": {

@@ -34,7 +34,7 @@ var podErrors = map[string]struct {
 		"requested: requests.nvidia.com/gpu=4, used: requests.nvidia.com/gpu=0, "+
 		"limited: requests.nvidia.com/gpu=6")),
 		v1alpha1.ReasonExceedsQuota,
-		"it can never start: it needs 8 nvidia.com/gpu and the whole of resource quota g of namespace ml " +
+		"it can never start: it needs 8 nvidia.com/gpu and the limit of resource quota g of namespace ml " +
 			"is 6 nvidia.com/gpu"},
 	"without numbers": {overQuota(1), v1alpha1.ReasonQuotaExceeded,
 		"resource quota team of namespace ml is used up: " +

@@ -302,7 +302,7 @@ var causes = []v1alpha1.DrainStatus{
 	{Cause: v1alpha1.CauseDisruption, Reason: v1alpha1.ReasonPreempted,
 		Message: "bert-worker-0: preempting to accommodate a higher priority pod (and 1 rank more); all are ended"},
 	{Cause: v1alpha1.CauseDisruption, Reason: v1alpha1.ReasonNodeLost, Message: "node gpu-1 is lost"},
-	{Cause: v1alpha1.CauseEviction, Reason: "QueueStopped", Message: "kueue takes the gang's places back"},
+	{Cause: v1alpha1.CauseEviction, Reason: "QueueStopped", Message: "kueue evicts the gang"},
 	{Cause: v1alpha1.CauseBrokered, Reason: v1alpha1.ReasonMakesRoom,
 		Message: "yields to job urgent, which has a higher priority"},
 	{Cause: v1alpha1.CauseHandOver, Reason: v1alpha1.ReasonHandedOver, Message: "no capacity was freed"},

@@ -170,7 +170,7 @@ spec:
 func TestSubmitErrors(t *testing.T) {
 	s := newServer(t)
 	s.api.refuses = problem.New(problem.Invalid, "", "").WithErrors([]problem.Error{
-		{Field: "spec.replicas", Detail: "is too many", Remedy: "ask for less"},
+		{Field: "spec.replicas", Detail: "is too many", Remedy: "request less"},
 		{Field: "spec.command[0]", Detail: "is no program"},
 		{Field: "spec.runPolicy.schedulingPolicy.minAvailable", Detail: "exceeds the ranks"},
 		{Field: "spec.commander", Detail: "unknown field"},
@@ -179,7 +179,7 @@ func TestSubmitErrors(t *testing.T) {
 	got := s.post(submitPage, "namespace", "team-a", "name", hostile, "workers", "4", "command", "train",
 		"framework", "jax", "manifest", "kept: 1", "do", "submit")
 	contains(t, got, http.StatusUnprocessableEntity,
-		`id="e-workers"><li>is too many: <span class="remedy">ask for less</span>`,
+		`id="e-workers"><li>is too many: <span class="remedy">request less</span>`,
 		`id="e-command"><li>is no program`, `id="e-namespace"><li>is closed`,
 		`aria-invalid="true" aria-describedby="e-workers"`, `<code>spec.commander</code>`,
 		`<code>spec.runPolicy.schedulingPolicy.minAvailable</code>: exceeds the ranks`, "kept: 1",

@@ -124,7 +124,7 @@ func (s *Shield) Handler(next http.Handler) http.Handler {
 			s.reject(answer, r, &Error{
 				Status: http.StatusGatewayTimeout, reason: reasonDeadline,
 				Detail: fmt.Sprintf("the request took more than %d seconds", s.config.RequestSeconds),
-				Remedy: "ask for less at a time, or try again later",
+				Remedy: "request less at a time, or try again later",
 			})
 		}
 	})
@@ -144,7 +144,7 @@ func (s *Shield) admit(r *http.Request) *Error {
 	}
 	switch {
 	case len(r.URL.String()) > maxURLBytes:
-		return tooLarge(http.StatusRequestURITooLong, "ask for less at a time", "the URL has more than %d bytes",
+		return tooLarge(http.StatusRequestURITooLong, "request less at a time", "the URL has more than %d bytes",
 			maxURLBytes)
 	case bytes > maxHeaderBytes:
 		return tooLarge(http.StatusRequestHeaderFieldsTooLarge, "send fewer headers",

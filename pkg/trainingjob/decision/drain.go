@@ -65,13 +65,13 @@ func drainRestartsSpent(o *observation.Observation, p *Plan) Outcome {
 
 func drainEviction(o *observation.Observation, p *Plan) Outcome {
 	outcome := drain(o, p, v1alpha1.CauseEviction, cmp.Or(o.Verdict.Reason, v1alpha1.ReasonEvicted),
-		"%s takes the gang's places back: %s", o.SchedulerAndQueue(), o.Verdict.Message)
+		"%s evicts the gang: %s", o.SchedulerAndQueue(), o.Verdict.Message)
 	p.Warning(outcome.Reason, "Drain", outcome.Message)
 	return outcome
 }
 
 func drainSuspend(o *observation.Observation, p *Plan) Outcome {
-	outcome := drain(o, p, v1alpha1.CauseSuspend, v1alpha1.ReasonSuspended, "suspending: all ranks are ended")
+	outcome := drain(o, p, v1alpha1.CauseSuspend, v1alpha1.ReasonSuspended, "suspending: all ranks are stopped")
 	p.Normal(outcome.Reason, "Drain", outcome.Message)
 	return outcome
 }
@@ -86,7 +86,7 @@ func drainSpecChange(o *observation.Observation, p *Plan) Outcome {
 
 func drainRestart(o *observation.Observation, p *Plan) Outcome {
 	outcome := drain(o, p, v1alpha1.CauseRestartRequested, v1alpha1.ReasonRestartRequested,
-		"a restart was asked for by annotation: all ranks are ended")
+		"an annotation requests a restart: all ranks are stopped")
 	p.Status.RestartRequest = o.Job.Annotations[v1alpha1.AnnotationRestart]
 	p.Normal(outcome.Reason, "Drain", outcome.Message)
 	return outcome
@@ -94,7 +94,7 @@ func drainRestart(o *observation.Observation, p *Plan) Outcome {
 
 func drainTimeout(o *observation.Observation, p *Plan) Outcome {
 	outcome := drain(o, p, v1alpha1.CauseScheduleTimeout, v1alpha1.ReasonScheduleTimeout,
-		"not placed within scheduleTimeoutSeconds (%d): the place in the queue is given back",
+		"not placed within scheduleTimeoutSeconds (%d): the gang leaves the queue",
 		*o.Job.Spec.RunPolicy.SchedulingPolicy.ScheduleTimeoutSeconds)
 	p.Warning(outcome.Reason, "Drain", outcome.Message)
 	return outcome

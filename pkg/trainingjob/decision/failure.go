@@ -17,7 +17,7 @@ const peersTime = 5 * time.Second
 func drainFailure(o *observation.Observation, p *Plan) Outcome {
 	f := observation.FirstFailure(o.Failed)
 	outcome := blame(o, p, f)
-	p.Warning(outcome.Reason, "Drain", f.String()+"; all ranks are ended")
+	p.Warning(outcome.Reason, "Drain", f.String()+"; all ranks are stopped")
 	return outcome
 }
 

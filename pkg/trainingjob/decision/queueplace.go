@@ -22,7 +22,7 @@ func keepPlace(o *observation.Observation, p *Plan, delay time.Duration) string 
 	if s.KeepsPlace {
 		return ", and keeps the gang's place"
 	}
-	return ", and the gang's place is given up"
+	return ", and the gang leaves the queue"
 }
 
 // keepsPlace reports whether a gang in backoff keeps its group. It does not while its spec is invalid,

@@ -36,7 +36,7 @@ func requestSaveUntil(o *observation.Observation, d *v1alpha1.DrainStatus, lates
 	}
 	at := metav1.NewTime(o.Time().Add(wait))
 	d.CommandID, d.Deadline = fmt.Sprintf("drain-%d", st.Attempt), &at
-	d.Message += fmt.Sprintf("; a checkpoint is asked for first (at most %s)", wait)
+	d.Message += fmt.Sprintf("; the operator requests a checkpoint first (at most %s)", wait)
 }
 
 // CanRequestSave reports whether rank 0 reports to the operator, and the gang can save.

@@ -28,7 +28,7 @@ func drainStartTimeout(o *observation.Observation, p *Plan) Outcome {
 		why = " (" + s.Blocker.Message + ")"
 	}
 	outcome := drain(o, p, v1alpha1.CauseStartTimeout, v1alpha1.ReasonStartTimeout,
-		"%d of %d ranks run after the operator's start timeout of %s%s: the nodes are given back",
+		"%d of %d ranks run after the operator's start timeout of %s%s: the gang releases its nodes",
 		o.Up(), o.Total(), o.Lifecycle.StartTimeout, why)
 	p.Warning(outcome.Reason, "Drain", outcome.Message)
 	return outcome

@@ -61,7 +61,7 @@ func lostRanks(job *v1alpha1.TrainingJob, ranks *Attempt) []Loss {
 	if r, ok := replaced(job, ranks); ok && len(lost) == 0 {
 		name := spec.PodName(job.Name, r)
 		lost = append(lost, Loss{Rank: r, Reason: v1alpha1.ReasonPodVanished,
-			Message: fmt.Sprintf("pod %s waits for a node beside a gang that runs: the one before it is gone",
+			Message: fmt.Sprintf("pod %s waits for a node while the gang runs: its rank's former pod was deleted",
 				name)})
 	}
 	return lost

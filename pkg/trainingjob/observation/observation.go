@@ -128,14 +128,14 @@ func agentMissing(job *v1alpha1.TrainingJob) *v1alpha1.Blocker {
 		return &v1alpha1.Blocker{
 			Reason: v1alpha1.ReasonAgentNotConfigured,
 			Message: "the Launcher and the Workers of framework mpi need the agent, and the operator's " +
-				"configuration does not say which image holds it",
+				"configuration names no image for it",
 			NextStep: "the admin sets agent.image in the operator's configuration and restarts the operator",
 		}
 	}
 	return &v1alpha1.Blocker{
 		Reason: v1alpha1.ReasonAgentNotConfigured,
-		Message: "the job has checkpoints, and the operator's configuration does not say which image " +
-			"holds the agent for them",
+		Message: "the job has checkpoints, and the operator's configuration names no image for " +
+			"the agent",
 		NextStep: "the admin sets agent.image in the operator's configuration and restarts the operator; " +
 			"or remove spec.checkpoint",
 	}
