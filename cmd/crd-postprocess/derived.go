@@ -19,10 +19,10 @@ func (f *rulesFile) derivedRules(root schema) ([]rule, error) {
 	return append([]rule{formRule(f.SimpleForm)}, changeRules...), nil
 }
 
-// formRule keeps the fields of the simple form from standing beside replicaSpecs. It is one rule whose
+// formRule keeps the fields of the simple form from being combined with replicaSpecs. It is one rule whose
 // message names all that are in the way (see changes.rules for why it is not one rule for each).
 func formRule(simpleForm []string) rule {
-	const problem = "cannot stand beside fields of the simple form: " +
+	const problem = "cannot be combined with fields of the simple form: " +
 		"move them into replicaSpecs, or remove replicaSpecs"
 	var given, names []string
 	for _, name := range simpleForm {

@@ -31,7 +31,7 @@ func (f *rulesFile) ruleDocs() string {
 	for _, m := range messages {
 		fmt.Fprintf(&b, "- %s: %s\n", codes("", fields[m]), strings.ReplaceAll(m, "<", "&lt;"))
 	}
-	fmt.Fprintf(&b, "- %s: belong to the simple form and cannot stand beside replicaSpecs\n",
+	fmt.Fprintf(&b, "- %s: belong to the simple form and cannot be combined with replicaSpecs\n",
 		codes("spec.", f.SimpleForm))
 	fmt.Fprint(&b, "\nThe ValidatingAdmissionPolicy in deploy/admission checks labels and annotations.\n")
 	return b.String()

@@ -229,7 +229,7 @@ func podSpecs() map[string]spec {
 		"a restart policy in a pod template": {
 			reason: "the operator decides it, and nothing is ignored", full: true,
 			edit:   worker(func(t *corev1.PodTemplateSpec) { t.Spec.RestartPolicy = corev1.RestartPolicyNever }),
-			fields: []string{template + ".spec.restartPolicy"}, says: "set restartPolicy beside the template",
+			fields: []string{template + ".spec.restartPolicy"}, says: "set the role's restartPolicy",
 		},
 		"a host name in a pod template": {
 			reason: "the operator decides it, and nothing is ignored", full: true,

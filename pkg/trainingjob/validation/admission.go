@@ -13,14 +13,14 @@ import (
 )
 
 // groupKeys are the prefixes of the labels and annotations by which a scheduler finds a pod's queue or group.
-// The dialects write their own on every rank; one from the user would let a rank join another gang, or leave
-// the queue that its own gang waits in.
+// The dialects write them on every rank. With a user's value, a rank could join another gang or leave its
+// gang's queue.
 var groupKeys = []string{
 	"kueue.x-k8s.io/", "scheduling.volcano.sh/", "scheduling.k8s.io/", "scheduling.x-k8s.io/",
 	"pod-group.scheduling.sigs.k8s.io",
 }
 
-// topologyKeys is the prefix of the annotations with which a role asks Kueue for a topology.
+// topologyKeys is the prefix of the annotations with which a role requests a topology from Kueue.
 const topologyKeys = "kueue.x-k8s.io/podset-"
 
 // systemClasses is the prefix that Kubernetes reserves for the PriorityClasses of its components
@@ -67,21 +67,21 @@ func systemClass(path *field.Path, class string) field.ErrorList {
 		"components of the cluster: name another one")}
 }
 
-// tolerateAll refuses tolerations of every taint: a rank would return to the node that is being drained, and
-// never be evicted from one that has failed.
+// tolerateAll rejects tolerations of every taint: a rank could return to a node that is being drained, and no
+// failed node would evict it.
 func tolerateAll(tolerations []corev1.Toleration, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, t := range tolerations {
 		if t.Key == "" {
 			errs = append(errs, field.Required(path.Index(i).Child("key"), "a toleration without a key tolerates "+
 				"every taint, also those of control planes and of nodes that are drained or fail: give the key of "+
-				"the taint that is meant"))
+				"the taint"))
 		}
 	}
 	return errs
 }
 
-// byHand refuses the fields with which a pod chooses its node or priority.
+// byHand rejects the fields with which a pod chooses its node or priority.
 func byHand(pod *corev1.PodSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, f := range []struct {
@@ -95,8 +95,8 @@ func byHand(pod *corev1.PodSpec, path *field.Path) field.ErrorList {
 			"which would bypass the scheduler, its queues and quotas: remove it (set nodeSelector or affinity)"},
 		{"schedulingGroup", pod.SchedulingGroup != nil,
 			"which the operator decides: remove it (the gang has a group of its own)"},
-		{"schedulingGates", pod.SchedulingGates != nil, "with which its ranks would hold a place in the queue " +
-			"and never start: remove it (set spec.runPolicy.suspend to hold the job)"},
+		{"schedulingGates", pod.SchedulingGates != nil, "which would keep its ranks from " +
+			"starting: remove it (set spec.runPolicy.suspend to hold the job)"},
 		{"priority", pod.Priority != nil, "which comes from a PriorityClass: remove it " +
 			"(set spec.runPolicy.schedulingPolicy.priorityClass)"},
 		{"ephemeralContainers", pod.EphemeralContainers != nil,

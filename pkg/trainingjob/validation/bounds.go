@@ -7,8 +7,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// Bounds of a pod template's lists, as in the CRD (api/v1alpha1/rules.yaml, bounds). They keep the memory
-// that one job takes small; those of lists that are rarely written are the CRD's alone.
+// Bounds of a pod template's lists, as in the CRD (api/v1alpha1/rules.yaml, bounds). They bound the
+// memory of one job. Only the CRD bounds rarely used lists.
 const (
 	maxContainers    = 16
 	maxVolumes       = 64
@@ -23,7 +23,7 @@ const (
 	maxAllContainers = 32 // of all roles, in the full form
 )
 
-// validateSizes bounds what the user writes of the pods.
+// validateSizes bounds the lists of the pod templates.
 func validateSizes(job *v1alpha1.TrainingJob, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	all := 0

@@ -100,7 +100,7 @@ func ValidateRequest(job *v1alpha1.TrainingJob) field.ErrorList {
 	return nil
 }
 
-// validateClaim checks the claim that the operator makes, or the name of the one that the user brings.
+// validateClaim checks the claim that the operator creates, or the name of an existing claim.
 func validateClaim(c *v1alpha1.CheckpointClaim, path *field.Path) field.ErrorList {
 	errs := slices.Concat(
 		oneOf(path.Child("accessMode"), c.AccessMode, corev1.ReadWriteOnce, corev1.ReadWriteMany),
@@ -159,7 +159,7 @@ func validateObjectStore(c *v1alpha1.CheckpointSpec, path *field.Path) field.Err
 	scheme, _, _ := strings.Cut(c.URI, "://")
 	known := schemes[c.Storage]
 	if c.URI == "" || known != nil && !slices.Contains(known, scheme) {
-		return field.ErrorList{field.Invalid(path, scheme, "an object store needs the place to save to: "+
+		return field.ErrorList{field.Invalid(path, scheme, "an object store needs a URI: "+
 			"set uri to s3://<bucket>/<key> for s3, gs://<bucket>/<key> for gcs, "+
 			"az://<account>/<container>/<key> or "+
 			"abfss://<container>@<account>.dfs.core.windows.net/<key> for azure")}
@@ -171,14 +171,14 @@ func validateObjectStore(c *v1alpha1.CheckpointSpec, path *field.Path) field.Err
 }
 
 // validateTrainer checks that the trainer of a role has a command, which the agent can run, and that it
-// leaves the operator's environment variables and mount path alone.
+// does not use the operator's environment variables and mount path.
 func validateTrainer(job *v1alpha1.TrainingJob, t template) field.ErrorList {
 	trainer, path := t.trainer(job)
 	if trainer == nil {
 		return nil // validateTemplates finds that
 	}
 	var errs field.ErrorList
-	// validateForm demands one in the simple form, and validateMPI where framework mpi does.
+	// validateForm requires one in the simple form, and validateMPI for framework mpi.
 	if len(trainer.Command) == 0 && !t.simple && !spec.NeedsSSH(job) {
 		errs = append(errs, field.Required(path.Child("command"), fmt.Sprintf(
 			"container %q has no command, so the agent that looks after its checkpoints cannot run it: "+

@@ -10,8 +10,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// validateElastic checks that the framework has an elastic form, and that the gang starts with as many ranks
-// as can train, restarts them singly, and has as many.
+// validateElastic checks that the framework can be elastic, that the gang has and starts with at least
+// minReplicas ranks, and that single ranks restart.
 func validateElastic(job *v1alpha1.TrainingJob, path *field.Path) field.ErrorList {
 	if !spec.Elastic(job) {
 		return nil
@@ -29,7 +29,7 @@ func validateElastic(job *v1alpha1.TrainingJob, path *field.Path) field.ErrorLis
 	policy := path.Child("runPolicy")
 	if spec.Scope(job) != v1alpha1.ScopeRank {
 		errs = append(errs, field.Invalid(policy.Child("restartScope"), job.Spec.RunPolicy.RestartScope,
-			"elasticPolicy lets ranks come and go singly, which restartScope Gang rules out: "+
+			"restartScope Gang excludes elasticPolicy, which restarts single ranks: "+
 				"set spec.runPolicy.restartScope to Rank, or remove spec.elasticPolicy"))
 	}
 	if first := spec.MinAvailable(job); first < least {

@@ -11,9 +11,8 @@ import (
 )
 
 // validateEnvironment refuses the variables with which the framework identifies the rank and its peers. A
-// template is the same for all ranks of its role, so such a variable could only be wrong: the ranks would
-// wait for each other for ever, on GPUs. What a ConfigMap or a Secret brings by envFrom is overridden by the
-// operator's.
+// template is the same for all ranks of its role, so its value would be wrong for most ranks, and they would
+// wait for each other forever. The operator's variables override those of envFrom.
 func validateEnvironment(job *v1alpha1.TrainingJob) field.ErrorList {
 	f := spec.Framework(job)
 	if f.Env == nil {

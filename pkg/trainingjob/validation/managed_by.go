@@ -9,11 +9,11 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// maxManagedBy is the bound of batch/v1's Job, whose field this one is (k8s.io/kubernetes
+// maxManagedBy is the bound of the same field of batch/v1's Job (k8s.io/kubernetes
 // pkg/apis/batch/validation, maxManagedByFieldLength).
 const maxManagedBy = 63
 
-// validateManagedBy checks the form of managedBy, and that MultiKueue gets only jobs of Kueue's.
+// validateManagedBy checks the form of managedBy, and that MultiKueue gets only jobs of scheduler kueue.
 func validateManagedBy(job *v1alpha1.TrainingJob, path *field.Path) field.ErrorList {
 	value := job.Spec.ManagedBy
 	switch {

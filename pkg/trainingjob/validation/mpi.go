@@ -18,7 +18,7 @@ const maxSSHPath = 253
 
 var sshPath = regexp.MustCompile(`^(/[A-Za-z0-9_.][A-Za-z0-9._=+@,~-]*)+$`)
 
-// validateMPI checks what framework mpi demands of a job, and that no other one has spec.mpi.
+// validateMPI checks the requirements of framework mpi, and that no other framework has spec.mpi.
 func validateMPI(job *v1alpha1.TrainingJob, path *field.Path) field.ErrorList {
 	if !spec.NeedsSSH(job) {
 		if job.Spec.MPI == nil {
@@ -63,8 +63,8 @@ func validateMPISpec(m *v1alpha1.MPISpec, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// validateMPIRoles checks that there is a launcher, and somewhere to launch. More than one launcher, and
-// other roles, validateRoles finds.
+// validateMPIRoles checks that there is a launcher, and a host for its processes. validateRoles reports other
+// roles, and more than one launcher.
 func validateMPIRoles(job *v1alpha1.TrainingJob, path *field.Path) field.ErrorList {
 	_, launcher := job.Spec.ReplicaSpecs[v1alpha1.RoleLauncher]
 	_, worker := job.Spec.ReplicaSpecs[v1alpha1.RoleWorker]
@@ -79,7 +79,7 @@ func validateMPIRoles(job *v1alpha1.TrainingJob, path *field.Path) field.ErrorLi
 	return nil
 }
 
-// validateMPITrainer checks that the agent can run what a launcher or a worker runs.
+// validateMPITrainer checks that the agent can run the command of a launcher or a worker.
 func validateMPITrainer(job *v1alpha1.TrainingJob, t template) field.ErrorList {
 	trainer, path := t.trainer(job)
 	if trainer == nil {

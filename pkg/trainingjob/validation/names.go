@@ -34,8 +34,8 @@ func validateName(job *v1alpha1.TrainingJob) field.ErrorList {
 	return errs
 }
 
-// validateReservedNames keeps the names and paths free that the operator uses in the pods, also those of jobs
-// to which it adds nothing yet.
+// validateReservedNames rejects names and paths that the operator reserves in pods, whether or not it uses
+// them in this job.
 func validateReservedNames(job *v1alpha1.TrainingJob) field.ErrorList {
 	var errs field.ErrorList
 	for _, t := range templates(job) {

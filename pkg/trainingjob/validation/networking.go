@@ -40,8 +40,8 @@ func validateNetworking(job *v1alpha1.TrainingJob, path *field.Path) field.Error
 	}
 	for _, name := range slices.Sorted(maps.Keys(n.NCCL)) {
 		if !ncclName.MatchString(name) || strings.HasPrefix(name, "NCCL_") {
-			errs = append(errs, field.Invalid(at, name, "has a name that no NCCL setting has: write them in upper "+
-				"case and without NCCL_, such as SOCKET_IFNAME"))
+			errs = append(errs, field.Invalid(at, name, "is not the name of an NCCL setting: write it in upper case "+
+				"without NCCL_, such as SOCKET_IFNAME"))
 		}
 		if len(n.NCCL[name]) > maxNCCLValue {
 			errs = append(errs, field.TooLong(at.Key(name), "", maxNCCLValue))

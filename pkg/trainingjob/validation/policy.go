@@ -12,7 +12,7 @@ import (
 )
 
 // validateRestarts checks that the restart policies are known, that backoffLimit is given once, and that one
-// scope can carry all policies out.
+// scope supports all policies.
 func validateRestarts(job *v1alpha1.TrainingJob, path *field.Path) field.ErrorList {
 	s := &job.Spec
 	errs := restartPolicy(path, s.RestartPolicy)
@@ -46,7 +46,7 @@ func validateScope(job *v1alpha1.TrainingJob, path *field.Path) field.ErrorList 
 	scope := job.Spec.RunPolicy.RestartScope
 	if scope == v1alpha1.ScopeGang && slices.Contains(policies, v1alpha1.RestartAlways) {
 		errs = append(errs, field.Invalid(path.Child("runPolicy", "restartScope"), scope,
-			"restartPolicy Always restarts single ranks in place, which restartScope Gang rules out: "+
+			"restartScope Gang excludes restartPolicy Always, which restarts single ranks: "+
 				"set spec.runPolicy.restartScope to Rank, or choose another restartPolicy"))
 	}
 	if spec.Scope(job) == v1alpha1.ScopeGang && len(policies) > 1 {

@@ -44,7 +44,7 @@ func validateQuantities(list corev1.ResourceList, path *field.Path) field.ErrorL
 	return errs
 }
 
-// quantityProblem is what is wrong with a quantity of a resource; "" when nothing is.
+// quantityProblem returns the error of a quantity of a resource; "" for none.
 func quantityProblem(name corev1.ResourceName, q resource.Quantity) string {
 	switch {
 	case q.Sign() < 0:

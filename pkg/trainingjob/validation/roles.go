@@ -32,7 +32,7 @@ func validateForm(s *v1alpha1.TrainingJobSpec, path *field.Path) field.ErrorList
 	return errs
 }
 
-// forbidSimpleForm refuses the fields of the simple form beside replicaSpecs.
+// forbidSimpleForm rejects fields of the simple form together with replicaSpecs.
 func forbidSimpleForm(s *v1alpha1.TrainingJobSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	r := s.Resources
@@ -57,8 +57,8 @@ func forbidSimpleForm(s *v1alpha1.TrainingJobSpec, path *field.Path) field.Error
 		{"securityContext", s.SecurityContext != nil},
 	} {
 		if f.given {
-			errs = append(errs, field.Forbidden(path.Child(f.name), "belongs to the simple form and cannot stand "+
-				"beside replicaSpecs: move it into replicaSpecs, or remove replicaSpecs"))
+			errs = append(errs, field.Forbidden(path.Child(f.name), "belongs to the simple form and cannot be "+
+				"combined with replicaSpecs: move it into replicaSpecs, or remove replicaSpecs"))
 		}
 	}
 	return errs
@@ -74,7 +74,7 @@ func validateReplicas(s *v1alpha1.TrainingJobSpec, path *field.Path) field.Error
 	return errs
 }
 
-// validateNeeded checks that a job of several ranks has the roles that its framework cannot do without.
+// validateNeeded checks that a job of several ranks has the roles that its framework requires.
 func validateNeeded(job *v1alpha1.TrainingJob, path *field.Path) field.ErrorList {
 	needed := spec.Framework(job).Needed
 	has := func(role string) bool { _, has := job.Spec.ReplicaSpecs[v1alpha1.Role(role)]; return has }

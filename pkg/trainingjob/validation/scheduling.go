@@ -30,7 +30,7 @@ func validateScheduling(job *v1alpha1.TrainingJob, path *field.Path) field.Error
 	return append(errs, validateMinResources(p, path.Child("minResources"))...)
 }
 
-// validateRoleMinima checks the numbers of ranks that the roles need, and that there is one sort of them.
+// validateRoleMinima checks minAvailable of the roles, and that the job does not set its own as well.
 func validateRoleMinima(job *v1alpha1.TrainingJob) field.ErrorList {
 	path := field.NewPath("spec", "replicaSpecs")
 	var errs field.ErrorList
@@ -57,14 +57,14 @@ func validateRoleMinima(job *v1alpha1.TrainingJob) field.ErrorList {
 	return errs
 }
 
-// validateMinResources checks that the scheduler heeds minResources, and that none of them is negative.
+// validateMinResources checks that the scheduler supports minResources, and that none is negative.
 func validateMinResources(p v1alpha1.SchedulingPolicy, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if p.MinResources != nil {
 		switch p.Scheduler {
 		case v1alpha1.SchedulerNative:
 			errs = append(errs, field.Forbidden(path,
-				"scheduler native takes no notice of minResources: remove it, or use scheduler volcano"))
+				"scheduler native ignores minResources: remove it, or use scheduler volcano"))
 		case v1alpha1.SchedulerCoscheduling:
 			errs = append(errs, field.Forbidden(path, "scheduler coscheduling neither preempts for minResources "+
 				"nor tries them again when GPUs become free: remove it, or use scheduler volcano"))
@@ -79,8 +79,8 @@ func validateMinResources(p v1alpha1.SchedulingPolicy, path *field.Path) field.E
 	return errs
 }
 
-// validateQueue checks that the places that can name a queue name the same one, and that the scheduler has
-// queues.
+// validateQueue checks that all fields, labels and annotations that can name a queue name the same one, and
+// that the scheduler has queues.
 func validateQueue(job *v1alpha1.TrainingJob, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	first, firstPath := "", (*field.Path)(nil)

@@ -12,7 +12,7 @@ import (
 // ranks' host names, of at most 130 characters each with their ports, exceeds framework.MaxFileBytes.
 const manyRanks = 500
 
-// validateSetup checks that the framework's files can list so many ranks.
+// validateSetup checks that the framework's files can list all ranks.
 func validateSetup(job *v1alpha1.TrainingJob, path *field.Path) field.ErrorList {
 	if spec.Ranks(job) < manyRanks {
 		return nil

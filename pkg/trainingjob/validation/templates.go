@@ -12,8 +12,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// validateTemplates refuses what every API server refuses in a pod. The job then fails with the name of the
-// field, before there is a pod to refuse.
+// validateTemplates rejects pod templates that every API server rejects. The job then fails with the name of
+// the field before the operator creates a pod.
 func validateTemplates(job *v1alpha1.TrainingJob, path *field.Path) field.ErrorList {
 	s := &job.Spec
 	if len(s.ReplicaSpecs) == 0 {
@@ -33,7 +33,7 @@ func validatePodSpec(pod *corev1.PodSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, operators := range []struct{ name, value, remedy string }{
 		{"schedulerName", pod.SchedulerName, "set spec.runPolicy.schedulingPolicy.scheduler"},
-		{"restartPolicy", string(pod.RestartPolicy), "set restartPolicy beside the template"},
+		{"restartPolicy", string(pod.RestartPolicy), "set the role's restartPolicy"},
 		{"hostname", pod.Hostname, "ranks are named after the job"},
 		{"subdomain", pod.Subdomain, "ranks share the job's Service"},
 	} {
@@ -95,7 +95,7 @@ type template struct {
 	pod  *corev1.PodSpec
 	path *field.Path
 	role v1alpha1.Role
-	// simple: the container's fields stand in the job's spec itself.
+	// simple: the container's fields are in the job's spec.
 	simple bool
 }
 

@@ -15,7 +15,7 @@ const maxVersion = 32
 
 var versionText = regexp.MustCompile(`^[0-9]{1,4}[.][0-9]{1,4}([.-][0-9A-Za-z]+)*$`)
 
-// validateTrainerSettings checks what the job says of its trainers beside their templates: version, shared
+// validateTrainerSettings checks the settings of trainers outside of their templates: version, shared
 // memory, security profile, success policy.
 func validateTrainerSettings(job *v1alpha1.TrainingJob, path *field.Path) field.ErrorList {
 	s := &job.Spec
@@ -40,7 +40,7 @@ func validateTrainerSettings(job *v1alpha1.TrainingJob, path *field.Path) field.
 	return errs
 }
 
-// validateTopology checks the hint on where the ranks should lie.
+// validateTopology checks the hint on the placement of ranks.
 func validateTopology(hint *v1alpha1.TopologyHint, path *field.Path) field.ErrorList {
 	if hint == nil {
 		return nil

@@ -8,10 +8,10 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// maxErrors of one job are reported: they must fit into its status, and joining thousands takes seconds.
+// maxErrors is how many errors of one job are reported: they must fit into its status.
 const maxErrors = 32
 
-// Validate returns what is wrong with a job; nothing for a valid one. Of more than 32 errors it returns the
+// Validate returns the errors of a job; none for a valid one. Of more than 32 errors it returns the
 // first, and a last one that counts the others.
 func Validate(job *v1alpha1.TrainingJob) field.ErrorList {
 	errs := validate(job)
