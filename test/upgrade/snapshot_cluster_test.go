@@ -146,6 +146,13 @@ func (s snapshot) due(at time.Time) func(name string) bool {
 	}
 }
 
+// explains reports whether the status of a job says why it waits. Another release can word that differently,
+// and then writes the status once.
+func (s snapshot) explains(job string) bool {
+	scheduling := s.jobs[job].Status.Scheduling
+	return scheduling != nil && scheduling.Blocker != nil
+}
+
 // changes between two snapshots, of all jobs that are not excepted.
 func (before snapshot) changes(after snapshot, excepted func(name string) bool) []string {
 	was, is := before.facts(excepted), after.facts(excepted)
@@ -175,8 +182,16 @@ func (s snapshot) facts(excepted func(name string) bool) map[string]string {
 	}
 	for name, j := range s.jobs {
 		if !excepted(name) {
+			version, status := j.ResourceVersion, j.Status.DeepCopy()
+			if s.explains(name) {
+				b := status.Scheduling.Blocker
+				version, status.Message, b.Message, b.NextStep, b.ObservedTime = "", "", "", "", nil
+				for i := range status.Conditions {
+					status.Conditions[i].Message = ""
+				}
+			}
 			facts["the job "+name] = indented(map[string]any{
-				"resourceVersion": j.ResourceVersion, "spec": j.Spec, "status": j.Status,
+				"resourceVersion": version, "spec": j.Spec, "status": status,
 			})
 		}
 	}
