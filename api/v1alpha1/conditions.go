@@ -171,8 +171,8 @@ const (
 	ReasonVolumeUnbound = "VolumeUnbound"
 	// ReasonImagePullFailed: ranks hold nodes, and an image cannot be pulled there.
 	ReasonImagePullFailed = "ImagePullFailed"
-	// ReasonContainerNotStarted: ranks hold nodes, and one of their containers does not start, such as one
-	// that refers to a missing Secret.
+	// ReasonContainerNotStarted: ranks have got nodes, and one of their containers does not start, such as one
+	// that refers to a missing Secret, or a node rejected a rank.
 	ReasonContainerNotStarted = "ContainerNotStarted"
 	// ReasonContainerCreating: ranks hold nodes that have prepared volumes, networks and images for half a
 	// minute without an error.

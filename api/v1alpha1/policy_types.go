@@ -117,7 +117,7 @@ const (
 	// ScopeGang restarts the gang as a unit, in a new attempt.
 	ScopeGang RestartScope = "Gang"
 	// ScopeRank lets the kubelet restart the failed container in place, for elastic trainers such as
-	// torchrun.
+	// torchrun. Restarts within 10 minutes of the loss of a rank do not count against backoffLimit.
 	ScopeRank RestartScope = "Rank"
 )
 

@@ -53,9 +53,10 @@ var enterSteps = []step{
 // wait or a new checkpoint, else when they are due.
 var staySteps = []step{
 	{decisionWriter, func(d *draft) {
+		d.adopted = decision.ExcludeNodes(d.o, d.p)
 		decision.Act(d.o, d.p)
 		decision.WakeScheduler(d.o, d.p)
-		d.adopted = decision.Follow(d.o, d.p)
+		d.adopted = decision.Follow(d.o, d.p) || d.adopted
 	}},
 	{statusWriter, func(d *draft) { d.waits = status.RefreshWait(d.o, d.p) }},
 	{accountWriter, func(d *draft) { d.counted = account.Refresh(d.o, d.p) }},

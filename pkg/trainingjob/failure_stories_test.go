@@ -76,19 +76,18 @@ var failureStories = map[string]story{
 	}), func(sim *simulation) {
 		runGang(sim)
 		sim.exit(1, "bert-worker-1")
-		sim.narrate("scope Rank: the kubelet restarts containers, " +
-			"so a failed pod is no failure of the trainer, and the operator replaces only that pod")
+		sim.narrate("scope Rank: the kubelet restarts containers, so a pod that fails by itself would fail " +
+			"again: the gang restarts after a backoff, and a restart is spent")
 	}},
 	"rank-scope-restarts-are-spent": {jobtest.New(2, func(j *v1alpha1.TrainingJob) {
 		j.Spec.RunPolicy.RestartScope = v1alpha1.ScopeRank
 		j.Spec.BackoffLimit = new(int32(2))
 	}), func(sim *simulation) {
 		runGang(sim)
-		sim.setRestartCount("bert-worker-0", 1)
-		sim.setRestartCount("bert-worker-1", 1)
+		sim.restartContainers("bert-worker-0", "bert-worker-1")
 		sim.advance(6 * time.Second)
 		sim.narrate("the kubelets restarted two containers")
-		sim.setRestartCount("bert-worker-1", 2)
+		sim.restartContainers("bert-worker-1")
 		sim.narrate("a kubelet restarts a third one, and backoffLimit 2 is spent")
 	}},
 }

@@ -60,7 +60,7 @@ func TestNamesOfPartialGang(t *testing.T) {
 	sim.start("bert-worker-2")
 	sim.advance(2 * time.Second)
 	sim.wantNames("the third rank has a name", 1, 0, 1, 2)
-	sim.exit(1, "bert-worker-0")
+	sim.preempt("bert-worker-0")
 	sim.wantNames("a rank is replaced, and its old name is removed", 1, 1, 2)
 	sim.bindAndStart("bert-worker-0", "bert-worker-3")
 	sim.wantNames("all ranks have names", 1, 0, 1, 2, 3)

@@ -60,16 +60,19 @@ func TestInvariantsHoldInRandomHistories(t *testing.T) {
 func randomHistory(t *testing.T, seed uint64) *simulation {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	job := jobtest.New(2 + rng.Int32N(4))
-	if rng.IntN(3) == 0 {
-		job.Spec.RunPolicy.SchedulingPolicy.MinAvailable = new(1 + rng.Int32N(*job.Spec.Replicas))
-	}
-	if rng.IntN(4) == 0 {
+	switch rng.IntN(8) {
+	case 0:
 		job.Spec.RunPolicy.RestartScope = v1alpha1.ScopeRank
+	case 1:
+		elastic(1 + rng.Int32N(*job.Spec.Replicas))(job)
+	}
+	if rng.IntN(3) == 0 && job.Spec.ElasticPolicy == nil {
+		job.Spec.RunPolicy.SchedulingPolicy.MinAvailable = new(1 + rng.Int32N(*job.Spec.Replicas))
 	}
 	if rng.IntN(3) == 0 {
 		job.Spec.BackoffLimit = new(rng.Int32N(2))
 	}
-	if rng.IntN(4) == 0 && job.Spec.RunPolicy.RestartScope == "" {
+	if rng.IntN(4) == 0 && spec.Scope(job) == v1alpha1.ScopeGang {
 		job.Spec.RestartPolicy = v1alpha1.RestartExitCode
 	}
 	sim := newSimulation(t, job)
@@ -78,7 +81,8 @@ func randomHistory(t *testing.T, seed uint64) *simulation {
 	if rng.IntN(3) == 0 {
 		sim.history = 2 + rng.IntN(4) // so that older transitions are dropped
 	}
-	if rng.IntN(3) == 0 && job.Spec.RunPolicy.SchedulingPolicy.MinAvailable == nil {
+	whole := job.Spec.RunPolicy.SchedulingPolicy.MinAvailable == nil && job.Spec.ElasticPolicy == nil
+	if rng.IntN(3) == 0 && whole {
 		jobtest.Roles(job)
 	} else if rng.IntN(2) == 0 {
 		jobtest.Checkpoints(job)
@@ -125,7 +129,7 @@ func (sim *simulation) randomEvent(rng *rand.Rand) int32 {
 	anyOf := func(names []string) string { return names[rng.IntN(len(names))] }
 	onNodes := slices.Concat(bound, running)
 	bindable := len(pending) > 0 && sim.gangIsComplete() && sim.job.Status.Phase != v1alpha1.PhaseDraining
-	switch n := rng.IntN(18); {
+	switch n := rng.IntN(20); {
 	case n < 3 && bindable:
 		sim.bind(pending...)
 	case n < 5 && len(bound) > 0:
@@ -140,6 +144,13 @@ func (sim *simulation) randomEvent(rng *rand.Rand) int32 {
 		sim.exit(0, anyOf(running))
 	case n == 13 && len(running) > 0:
 		sim.evictOverLimit(anyOf(running), `Usage of EmptyDir volume "scratch" exceeds the limit "1Gi". `)
+		return 1
+	case n >= 18 && len(running) > 0 && spec.Scope(sim.job) == v1alpha1.ScopeRank:
+		if n == 18 {
+			sim.restartNodeInPlace(anyOf(running))
+			return 0
+		}
+		sim.restartContainers(anyOf(running))
 		return 1
 	case n == 17 && len(running) > 0:
 		sim.disruptions++
@@ -319,19 +330,18 @@ func (sim *simulation) advanceToWake() {
 // checkEnd checks the end of a job after so many failures.
 func (sim *simulation) checkEnd(failures int32) {
 	st, limit := sim.job.Status, spec.BackoffLimit(sim.job)
-	gang := spec.Scope(sim.job) == v1alpha1.ScopeGang
 	permanent := sim.job.Spec.RestartPolicy == v1alpha1.RestartExitCode && failures > 0
 	live := func(p *corev1.Pod) bool { return !observation.Ended(p) }
 	switch {
 	case !st.Phase.Finished():
 		sim.t.Errorf("the job did not end: %s, %s", st.Phase, st.Message)
-	case st.Phase == v1alpha1.PhaseFailed && gang && failures <= limit && !permanent:
+	case st.Phase == v1alpha1.PhaseFailed && failures <= limit && !permanent:
 		sim.t.Errorf("failed after %d failures with backoffLimit %d: %s", failures, limit, st.Message)
 	case sim.groupExists:
 		sim.t.Errorf("invariant 5: the group still exists")
-	case st.Restarts > failures && gang:
+	case st.Restarts > failures:
 		sim.t.Errorf("invariant 4: %d restarts for %d failures", st.Restarts, failures)
-	case st.Preemptions > sim.disruptions && gang:
+	case st.Preemptions > sim.disruptions:
 		sim.t.Errorf("invariant 4: %d preemptions for %d disruptions", st.Preemptions, sim.disruptions)
 	case slices.ContainsFunc(sim.pods, live):
 		sim.t.Errorf("invariant 5: live pods are left: %v", sim.rankNames())

@@ -3,8 +3,11 @@ package trainingjob
 import (
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
 
 type ranksOf = map[v1alpha1.Role]int32
@@ -97,20 +100,102 @@ var roleStories = map[string]story{
 			runGang(sim)
 			sim.preempt("bert-worker-3")
 			sim.narrate("one of four is preempted, and the others continue")
-			restart := func(n int32) {
-				for _, name := range []string{"bert-worker-0", "bert-worker-1", "bert-worker-2"} {
-					sim.setRestartCount(name, n)
-				}
+			peers := []string{"bert-worker-0", "bert-worker-1", "bert-worker-2"}
+			sim.restartContainers(peers...)
+			sim.advance(6 * time.Second)
+			sim.narrate("the containers of the other three restart: its loss caused that, so no restart is spent")
+			sim.bindAndStart("bert-worker-3")
+			sim.advance(20 * time.Minute)
+			sim.narrate("the fourth rank has been running for long")
+			for range 3 {
+				sim.restartContainers(peers...)
 			}
-			restart(3)
 			sim.advance(6 * time.Second)
 			sim.narrate("the containers of the other three restart three times each, " +
 				"which counts as three restarts, and not nine")
-			sim.bindAndStart("bert-worker-3")
-			sim.advance(6 * time.Second)
-			sim.narrate("the fourth rank is running")
-			restart(4)
+			sim.restartContainers(peers...)
 			sim.narrate("the containers restart once more, which exceeds backoffLimit")
+		},
+	},
+	"elastic-rank-0-is-drained-often": {
+		jobtest.New(3, elastic(2)), func(sim *simulation) {
+			runGang(sim)
+			for i := range 5 {
+				sim.advance(time.Hour)
+				sim.preempt("bert-worker-0")
+				sim.converge()
+				sim.restartContainers("bert-worker-1", "bert-worker-2")
+				if i%2 == 0 {
+					sim.advance(6 * time.Second)
+				}
+				sim.bindAndStart("bert-worker-0")
+				sim.advance(6 * time.Second)
+			}
+			sim.narrate("rank 0 is preempted five times, the others restart each time, and no restart is spent")
+			sim.advance(time.Hour)
+			sim.restartContainers("bert-worker-1")
+			sim.advance(6 * time.Second)
+			sim.narrate("a rank restarts without a disruption, which spends one")
+		},
+	},
+	"elastic-node-restarts-in-place": {
+		jobtest.New(3, elastic(2)), func(sim *simulation) {
+			runGang(sim)
+			sim.advance(time.Hour)
+			sim.nodes["node-1"] = observation.NodeState{}
+			sim.restartContainers("bert-worker-0", "bert-worker-2")
+			sim.advance(6 * time.Second)
+			sim.narrate("the node of Worker 1 does not answer, and the containers of its peers restart")
+			sim.nodes["node-1"] = observation.NodeState{Ready: true}
+			sim.restartNodeInPlace("bert-worker-1")
+			sim.advance(6 * time.Second)
+			sim.narrate("the node restarts, and its kubelet the container; no restart is spent")
+		},
+	},
+	"rank-scope-init-container-crashes": {
+		jobtest.New(0, jobtest.RolesOf("pytorch", ranksOf{"Worker": 3}), func(j *v1alpha1.TrainingJob) {
+			j.Spec.RunPolicy.RestartScope = v1alpha1.ScopeRank
+			j.Spec.RunPolicy.SchedulingPolicy.MinAvailable = new(int32(2))
+			j.Spec.BackoffLimit = new(int32(5))
+			workers := j.Spec.ReplicaSpecs[v1alpha1.RoleWorker]
+			workers.Template.Spec.InitContainers = []corev1.Container{{Name: "fetch", Image: "fetch:1"}}
+			j.Spec.ReplicaSpecs[v1alpha1.RoleWorker] = workers
+		}), func(sim *simulation) {
+			runGang(sim)
+			sim.advance(time.Hour)
+			sim.preempt("bert-worker-2")
+			sim.converge()
+			sim.bind("bert-worker-2")
+			sim.holdInitContainer("bert-worker-2", "CrashLoopBackOff", "back-off restarting failed container")
+			sim.setInitRestarts("bert-worker-2", 3)
+			sim.advance(time.Minute)
+			sim.narrate("a rank comes back, and its init container crashes: the blocker says so while the gang runs")
+			sim.advance(time.Hour)
+			sim.setInitRestarts("bert-worker-2", 9)
+			sim.narrate("it crashes on, long after the loss: its restarts are counted, and backoffLimit 5 is spent")
+		},
+	},
+	"rank-scope-node-rejects": {
+		jobtest.New(3, func(j *v1alpha1.TrainingJob) {
+			j.Spec.RunPolicy.RestartScope = v1alpha1.ScopeRank
+			j.Spec.RunPolicy.SchedulingPolicy.MinAvailable = new(int32(2))
+		}), func(sim *simulation) {
+			runGang(sim)
+			sim.advance(time.Hour)
+			sim.preempt("bert-worker-2")
+			sim.converge()
+			for _, node := range []string{"node-a", "node-b", "node-c"} {
+				sim.bindTo(node, "bert-worker-2")
+				sim.rejectPod("bert-worker-2", "OutOfcpu", "Node didn't have enough resource: cpu")
+				sim.narrate(node + " rejects the rank: the job avoids it from now on")
+				sim.advance(6 * time.Second)
+				sim.narrate("it is not created again at once, and the blocker says why")
+				sim.advance(time.Minute)
+				sim.narrate("the backoff ends, and the rank is created again")
+			}
+			sim.bindAndStart("bert-worker-2")
+			sim.advance(6 * time.Second)
+			sim.narrate("another node takes it")
 		},
 	},
 	"elastic-ends-with-worker-0": {

@@ -151,14 +151,18 @@ func (sim *simulation) rankNames() []string {
 // bind binds the named pods, or all ranks, each to its own node.
 func (sim *simulation) bind(names ...string) {
 	for i, name := range orAll(names, sim.rankNames()) {
-		node := fmt.Sprint("node-", i)
-		sim.nodes[node] = observation.NodeState{Ready: true}
-		sim.updatePod(name, func(p *corev1.Pod) {
-			p.Spec.NodeName = node
-			sim.addCondition(p, corev1.PodScheduled)
-		})
+		sim.bindTo(fmt.Sprint("node-", i), name)
 	}
 	sim.logf("the scheduler binds %d pods", len(orAll(names, sim.rankNames())))
+}
+
+// bindTo binds a pod to a node, which is Ready.
+func (sim *simulation) bindTo(node, name string) {
+	sim.nodes[node] = observation.NodeState{Ready: true}
+	sim.updatePod(name, func(p *corev1.Pod) {
+		p.Spec.NodeName = node
+		sim.addCondition(p, corev1.PodScheduled)
+	})
 }
 
 // start makes the named pods, or all ranks, running and ready.
@@ -247,9 +251,44 @@ func (sim *simulation) rankKey(pod string) string {
 	return fmt.Sprint(sim.job.Status.Attempt, " ", pod)
 }
 
-// setRestartCount sets how often the kubelet has restarted a rank's container.
-func (sim *simulation) setRestartCount(name string, n int32) {
-	sim.updatePod(name, func(p *corev1.Pod) { p.Status.ContainerStatuses[0].RestartCount = n })
+// restartContainers makes the containers of ranks end with exit code 1, after which their kubelets restart
+// them.
+func (sim *simulation) restartContainers(names ...string) {
+	sim.restartAfter(corev1.ContainerStateTerminated{
+		ExitCode: 1, Reason: "Error", FinishedAt: seconds(sim.now),
+	}, names)
+	sim.logf("the containers of %s restart", strings.Join(names, ", "))
+}
+
+// restartNodeInPlace restarts the node of a rank, whose kubelet restarts the container.
+func (sim *simulation) restartNodeInPlace(name string) {
+	sim.restartAfter(corev1.ContainerStateTerminated{ExitCode: 255, Reason: "Unknown"}, []string{name})
+	sim.logf("the node of %s restarts, and then its container", name)
+}
+
+func (sim *simulation) restartAfter(end corev1.ContainerStateTerminated, names []string) {
+	for _, name := range names {
+		sim.updatePod(name, func(p *corev1.Pod) {
+			n := p.Status.ContainerStatuses[0].RestartCount
+			setContainerState(p, corev1.ContainerState{
+				Running: &corev1.ContainerStateRunning{StartedAt: seconds(sim.now)},
+			})
+			s := &p.Status.ContainerStatuses[0]
+			s.RestartCount, s.LastTerminationState.Terminated = n+1, &end
+		})
+	}
+}
+
+// setInitRestarts sets how often the kubelet has restarted the first init container of a rank, now last.
+func (sim *simulation) setInitRestarts(name string, n int32) {
+	sim.updatePod(name, func(p *corev1.Pod) {
+		s := &p.Status.InitContainerStatuses[0]
+		s.RestartCount = n
+		s.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{
+			ExitCode: 1, Reason: "Error", FinishedAt: seconds(sim.now),
+		}
+	})
+	sim.logf("the init container of %s has been restarted %d times", name, n)
 }
 
 // failImagePull makes a rank wait for an image that its kubelet cannot pull.

@@ -140,7 +140,7 @@ func worker(job, trainer string, r *observation.Rank) v1alpha1.WorkerStatus {
 	switch {
 	case r.Pod != nil:
 		w.Phase, w.Node = string(r.Pod.Status.Phase), r.Pod.Spec.NodeName
-		w.RestartCount = observation.RestartCount(r.Pod)
+		w.RestartCount = observation.RestartCount(r.Pod, trainer)
 		w.StartTime = observation.Started(r.Pod, trainer)
 		if r.State == observation.RankEnding {
 			w.Phase = "Terminating"

@@ -83,15 +83,22 @@ func keepGang(o *observation.Observation, p *Plan) {
 	}
 }
 
-// replaceRanks deletes the pods of failed ranks under scope Rank, so that they are created again.
+// replaceRanks deletes the pods of failed ranks under scope Rank, so that they are created again. A pod that
+// its node rejected stays until the backoff ends; it holds no resources.
 func replaceRanks(o *observation.Observation, p *Plan) {
 	if o.Scope != v1alpha1.ScopeRank {
 		return
 	}
 	for i := range o.Ranks {
-		if r := &o.Ranks[i]; r.State == observation.RankFailed {
-			p.deletePod(r.Pod, v1alpha1.ReasonRankReplaced)
+		r := &o.Ranks[i]
+		if r.State != observation.RankFailed {
+			continue
 		}
+		if at, rejected := ReplacesAt(o, r); rejected && o.Now.Before(at) {
+			p.WakeAt(at)
+			continue
+		}
+		p.deletePod(r.Pod, v1alpha1.ReasonRankReplaced)
 	}
 }
 

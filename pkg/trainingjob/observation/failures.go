@@ -35,7 +35,7 @@ type Failure struct {
 // failure usually causes the others.
 func failedRanks(job *v1alpha1.TrainingJob, ranks *Attempt) []Failure {
 	var failed []Failure
-	scope, fw := spec.Scope(job), spec.Framework(job)
+	fw := spec.Framework(job)
 	for i := range ranks.Ranks {
 		r := &ranks.Ranks[i]
 		pod := r.LastPod()
@@ -44,10 +44,6 @@ func failedRanks(job *v1alpha1.TrainingJob, ranks *Attempt) []Failure {
 		}
 		if _, taken := takenAway(fw, r, pod); taken {
 			continue
-		}
-		byKubelet := r.Policy == v1alpha1.RestartOnFailure || r.Policy == v1alpha1.RestartAlways
-		if scope == v1alpha1.ScopeRank && byKubelet && !brokeOwnLimit(pod) {
-			continue // the kubelet restarts its containers, so the pod itself failed: only this rank is replaced
 		}
 		f := failureOf(fw, r.RankRef, pod)
 		switch r.Policy {

@@ -198,17 +198,22 @@ func brokeOwnLimit(pod *corev1.Pod) bool {
 				strings.Contains(m, " exceeded its local ephemeral storage limit "))
 }
 
-// unobservedEnd returns the reason in the status of a container that ended while nothing watched it. Its exit
-// code is invented: 137 by the kubelet if the runtime does not know the container any more
-// (k8s.io/kubernetes/pkg/kubelet/container, ContainerReasonStatusUnknown), 255 by containerd if it finds no
-// task for it (internal/cri/server, unknownExitReason).
+// unobservedEnd returns the reason in the status of a container that ended while nothing watched it.
 func unobservedEnd(pod *corev1.Pod, container string) (reason string, ok bool) {
 	for _, s := range pod.Status.ContainerStatuses {
 		if t := s.State.Terminated; s.Name == container && t != nil {
-			return t.Reason, t.Reason == "ContainerStatusUnknown" || t.Reason == "Unknown" && t.ExitCode == 255
+			return t.Reason, isUnobserved(t)
 		}
 	}
 	return "", false
+}
+
+// isUnobserved reports whether nothing watched the end of a container. Its exit code is invented: 137 by the
+// kubelet if the runtime does not know the container any more (k8s.io/kubernetes/pkg/kubelet/container,
+// ContainerReasonStatusUnknown), 255 by containerd if it finds no task for it (internal/cri/server,
+// unknownExitReason).
+func isUnobserved(t *corev1.ContainerStateTerminated) bool {
+	return t.Reason == "ContainerStatusUnknown" || t.Reason == "Unknown" && t.ExitCode == 255
 }
 
 // endedByKubelet reports whether a pod's reason is that the kubelet stopped or rejected it because of the
@@ -236,17 +241,31 @@ func rejectedByKubelet(reason string) bool {
 	return strings.HasPrefix(reason, "OutOf") // OutOfcpu, OutOfpods, OutOfnvidia.com/gpu
 }
 
-// RejectedBy is a node whose kubelet rejected a rank, and the reason.
-type RejectedBy struct{ Node, Reason string }
+// RejectedBy is a node whose kubelet rejected a rank, the reason, and when.
+type RejectedBy struct {
+	Node, Reason, Message string
+	Time                  time.Time
+}
+
+// RejectedBy returns the node whose kubelet rejected the rank; false if none did.
+func (r *Rank) RejectedBy() (RejectedBy, bool) {
+	pod := r.LastPod()
+	if pod == nil || pod.Status.Phase != corev1.PodFailed || pod.Spec.NodeName == "" ||
+		!rejectedByKubelet(pod.Status.Reason) {
+		return RejectedBy{}, false
+	}
+	return RejectedBy{
+		Node: pod.Spec.NodeName, Reason: Line(pod.Status.Reason), Message: sentence(pod.Status.Message),
+		Time: lastChange(pod),
+	}, true
+}
 
 // RejectedBy returns the nodes whose kubelets rejected ranks of the attempt, in rank order.
 func (o *Attempt) RejectedBy() []RejectedBy {
 	var nodes []RejectedBy
 	for i := range o.Ranks {
-		pod := o.Ranks[i].LastPod()
-		if pod != nil && pod.Status.Phase == corev1.PodFailed && pod.Spec.NodeName != "" &&
-			rejectedByKubelet(pod.Status.Reason) {
-			nodes = append(nodes, RejectedBy{pod.Spec.NodeName, Line(pod.Status.Reason)})
+		if by, rejected := o.Ranks[i].RejectedBy(); rejected {
+			nodes = append(nodes, by)
 		}
 	}
 	return nodes

@@ -205,34 +205,3 @@ func (o *Observation) Time() metav1.Time { return metav1.NewTime(o.Now.Truncate(
 
 // OnLostNode reports whether the pod's deletion hangs on a node that does not answer.
 func (o *Observation) OnLostNode(pod *corev1.Pod) bool { return onLostNode(pod, o.Nodes, o.Now) }
-
-// RankRestarts returns how often the kubelet restarted containers in this attempt under scope Rank, without
-// roles that are always restarted. A replaced rank starts again at zero.
-func (o *Observation) RankRestarts() int32 {
-	if o.Scope != v1alpha1.ScopeRank || len(o.Pods) == 0 {
-		return o.Job.Status.RankRestarts
-	}
-	return o.ContainerRestarts()
-}
-
-// ContainerRestarts sums the kubelet's restarts in this attempt, without roles that are always restarted. In
-// an elastic gang a failure breaks all ranks, so only the rank with the most restarts counts.
-func (o *Observation) ContainerRestarts() int32 {
-	var n int32
-	for i := range o.Ranks {
-		if r := &o.Attempt.Ranks[i]; r.Pod != nil && r.Policy != v1alpha1.RestartAlways {
-			if o.Elastic {
-				n = max(n, RestartCount(r.Pod))
-			} else {
-				n += RestartCount(r.Pod)
-			}
-		}
-	}
-	return n
-}
-
-// Restarts returns the number of spent restarts: those in the status, and the kubelet's since then. It never
-// falls when a rank is replaced.
-func (o *Observation) Restarts() int32 {
-	return o.Job.Status.Restarts + max(0, o.RankRestarts()-o.Job.Status.RankRestarts)
-}

@@ -20,15 +20,6 @@ func Ready(pod *corev1.Pod) bool {
 	return c != nil && c.Status == corev1.ConditionTrue
 }
 
-// RestartCount returns how often the kubelet restarted the pod's containers.
-func RestartCount(pod *corev1.Pod) int32 {
-	var n int32
-	for i := range pod.Status.ContainerStatuses {
-		n += pod.Status.ContainerStatuses[i].RestartCount
-	}
-	return n
-}
-
 // disrupted returns the pod's DisruptionTarget condition if it is true; else nil.
 func disrupted(pod *corev1.Pod) *corev1.PodCondition {
 	if c := condition(pod, corev1.DisruptionTarget); c != nil && c.Status == corev1.ConditionTrue {
@@ -81,24 +72,26 @@ func started(pod *corev1.Pod) bool {
 // Started returns when a container of the pod last started; nil if it never did.
 func Started(pod *corev1.Pod, container string) *metav1.Time {
 	for i := range pod.Status.ContainerStatuses {
-		s := &pod.Status.ContainerStatuses[i]
-		if s.Name != container {
-			continue
-		}
-		var at metav1.Time
-		switch {
-		case s.State.Running != nil:
-			at = s.State.Running.StartedAt
-		case s.State.Terminated != nil:
-			at = s.State.Terminated.StartedAt
-		case s.LastTerminationState.Terminated != nil:
-			at = s.LastTerminationState.Terminated.StartedAt
-		}
-		if !at.IsZero() {
-			return &at
+		if s := &pod.Status.ContainerStatuses[i]; s.Name == container {
+			if at := lastStart(s); !at.IsZero() {
+				return new(metav1.NewTime(at))
+			}
 		}
 	}
 	return nil
+}
+
+// lastStart returns when the container last started; zero if it never did.
+func lastStart(s *corev1.ContainerStatus) time.Time {
+	switch {
+	case s.State.Running != nil:
+		return s.State.Running.StartedAt.Time
+	case s.State.Terminated != nil:
+		return s.State.Terminated.StartedAt.Time
+	case s.LastTerminationState.Terminated != nil:
+		return s.LastTerminationState.Terminated.StartedAt.Time
+	}
+	return time.Time{}
 }
 
 // lastChange returns the latest time of a change that the pod records.

@@ -3,6 +3,7 @@ package observation
 import (
 	"slices"
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -43,6 +44,16 @@ func (r *Rank) LastPod() *corev1.Pod {
 		return r.Pod
 	}
 	return r.Departed
+}
+
+// PlacedAt returns when the rank's pod got its node; zero if it has none or the time is not known.
+func (r *Rank) PlacedAt() time.Time {
+	if r.Pod != nil {
+		if c := condition(r.Pod, corev1.PodScheduled); c != nil && c.Status == corev1.ConditionTrue {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
 }
 
 // Addressed reports whether the rank has an address at which its peers reach it.

@@ -41,10 +41,9 @@ func refreshBlocker(o *observation.Observation, p *decision.Plan) bool {
 	}
 	old := currentBlocker(p)
 	now, blocked := blocker(o)
-	switch slow := o.PhaseSince().Add(slowStartDelay); {
-	case blocked && queued:
+	if blocked && queued {
 		p.WakeAt(o.Now.Add(blockerRefresh(o)))
-	case st.Phase == v1alpha1.PhaseStarting && o.Now.Before(slow):
+	} else if slow, starts := startsSlowlyAt(o); starts && !queued && o.Now.Before(slow) {
 		p.WakeAt(slow) // see slowStart
 	}
 	if old == nil && !blocked {

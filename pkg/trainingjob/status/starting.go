@@ -13,13 +13,11 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
 
-// startProblem returns why a gang that has its nodes does not run. The start timeout ends the wait.
+// startProblem returns why ranks that have had their nodes do not run, while the gang starts or runs without
+// them. In phase Starting, the start timeout ends the wait.
 func startProblem(o *observation.Observation) (v1alpha1.Blocker, bool) {
-	if o.Job.Status.Phase != v1alpha1.PhaseStarting {
-		return v1alpha1.Blocker{}, false
-	}
 	for _, problem := range []func(*observation.Observation) (v1alpha1.Blocker, bool){
-		imageProblem, containerProblem, slowStart,
+		imageProblem, containerProblem, rejection, slowStart,
 	} {
 		if b, found := problem(o); found {
 			return b, true
@@ -34,20 +32,25 @@ type heldRank struct {
 	container corev1.ContainerStatus
 }
 
-// heldRanks returns the ranks with a container that waits for a reason that passes the filter.
+// heldRanks returns the ranks with a container that waits for a reason that passes the filter. The pod of a
+// running rank whose container crashes is in phase Running.
 func heldRanks(o *observation.Observation, by func(reason string) bool) []heldRank {
 	var held []heldRank
 	for i := range o.Ranks {
 		r := &o.Ranks[i]
-		if r.State != observation.RankBound {
+		if r.State != observation.RankBound && r.State != observation.RankRunning {
 			continue
 		}
-		containers := slices.Concat(r.Pod.Status.InitContainerStatuses, r.Pod.Status.ContainerStatuses)
-		found := slices.IndexFunc(containers, func(c corev1.ContainerStatus) bool {
-			return c.State.Waiting != nil && by(c.State.Waiting.Reason)
-		})
-		if found >= 0 {
-			held = append(held, heldRank{r.Pod, containers[found]})
+		for _, containers := range [][]corev1.ContainerStatus{
+			r.Pod.Status.InitContainerStatuses, r.Pod.Status.ContainerStatuses,
+		} {
+			found := slices.IndexFunc(containers, func(c corev1.ContainerStatus) bool {
+				return c.State.Waiting != nil && by(c.State.Waiting.Reason)
+			})
+			if found >= 0 {
+				held = append(held, heldRank{r.Pod, containers[found]})
+				break
+			}
 		}
 	}
 	return held
@@ -124,19 +127,56 @@ func containerProblem(o *observation.Observation) (v1alpha1.Blocker, bool) {
 	return b, true
 }
 
-// slowStartDelay is how long a gang can be Starting before the operator reports a reason.
+// rejection returns the blocker of a rank that its node rejected, while the rank waits for its next pod.
+func rejection(o *observation.Observation) (v1alpha1.Blocker, bool) {
+	for i := range o.Ranks {
+		r := &o.Ranks[i]
+		by, rejected := r.RejectedBy()
+		if !rejected || r.State != observation.RankFailed {
+			continue
+		}
+		return v1alpha1.Blocker{
+			Reason: v1alpha1.ReasonContainerNotStarted,
+			Message: fmt.Sprintf("node %s rejected %s (%s): %s; after a backoff, the rank is created again for "+
+				"another node", by.Node, r.Pod.Name, by.Reason, by.Message),
+			NextStep: "an admin checks why the scheduler and the kubelet of that node disagree: " +
+				"kubectl describe node " + by.Node,
+		}, true
+	}
+	return v1alpha1.Blocker{}, false
+}
+
+// slowStartDelay is how long ranks can start before the operator reports a reason.
 const slowStartDelay = 30 * time.Second
+
+// slowStartAt returns when the start of the rank takes long: slowStartDelay after the gang entered its phase
+// and the rank got its node.
+func slowStartAt(o *observation.Observation, r *observation.Rank) time.Time {
+	return slices.MaxFunc([]time.Time{o.PhaseSince(), r.PlacedAt()}, time.Time.Compare).Add(slowStartDelay)
+}
+
+// startsSlowlyAt returns when the first of the ranks that start begins to take long; false if none starts.
+func startsSlowlyAt(o *observation.Observation) (first time.Time, found bool) {
+	for i := range o.Ranks {
+		if r := &o.Ranks[i]; r.State == observation.RankBound {
+			if at := slowStartAt(o, r); !found || at.Before(first) {
+				first, found = at, true
+			}
+		}
+	}
+	return first, found
+}
 
 // slowStart returns the blocker of ranks that start slowly without a kubelet error. Volumes, networks and
 // large images take time, and errors of the first two appear only in the pods' events.
 func slowStart(o *observation.Observation) (v1alpha1.Blocker, bool) {
 	var first *corev1.Pod
 	for i := range o.Ranks {
-		if r := &o.Ranks[i]; r.State == observation.RankBound {
+		if r := &o.Ranks[i]; r.State == observation.RankBound && !o.Now.Before(slowStartAt(o, r)) {
 			first = cmp.Or(first, r.Pod)
 		}
 	}
-	if first == nil || o.Now.Before(o.PhaseSince().Add(slowStartDelay)) {
+	if first == nil {
 		return v1alpha1.Blocker{}, false
 	}
 	return v1alpha1.Blocker{

@@ -1,0 +1,148 @@
+package observation
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+)
+
+// recoveryTime is how long before and after a rank was created again, or started again, restarts of
+// containers are taken for consequences of its loss. Peers detect a loss when a collective operation or the
+// rendezvous times out (10 minutes for NCCL in PyTorch 2).
+const recoveryTime = 10 * time.Minute
+
+// RestartCount returns how often the kubelet restarted containers of a pod that must run or complete for the
+// trainer to train: the trainer, and init containers that are no sidecars.
+func RestartCount(pod *corev1.Pod, trainer string) int32 {
+	var n int32
+	for i := range pod.Status.InitContainerStatuses {
+		if s := &pod.Status.InitContainerStatuses[i]; s.RestartCount > 0 && runsToCompletion(pod, s.Name) {
+			n += s.RestartCount
+		}
+	}
+	for i := range pod.Status.ContainerStatuses {
+		if s := &pod.Status.ContainerStatuses[i]; s.Name == trainer {
+			n += s.RestartCount
+		}
+	}
+	return n
+}
+
+// runsToCompletion reports whether the init container must complete; a sidecar must not.
+func runsToCompletion(pod *corev1.Pod, container string) bool {
+	return slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool {
+		return c.Name == container &&
+			(c.RestartPolicy == nil || *c.RestartPolicy != corev1.ContainerRestartPolicyAlways)
+	})
+}
+
+// RankRestarts returns how often the kubelet restarted containers in this attempt under scope Rank, without
+// roles that are always restarted. A replaced rank starts again at zero.
+func (o *Observation) RankRestarts() int32 {
+	if o.Scope != v1alpha1.ScopeRank || len(o.Pods) == 0 {
+		return o.Job.Status.RankRestarts
+	}
+	return o.ContainerRestarts()
+}
+
+// ContainerRestarts sums the kubelet's restarts in this attempt, without roles that are always restarted. In
+// an elastic gang a failure breaks all ranks, so only the rank with the most restarts counts.
+func (o *Observation) ContainerRestarts() int32 {
+	var total int32
+	fw := spec.Framework(o.Job)
+	for i := range o.Ranks {
+		r := &o.Attempt.Ranks[i]
+		if !countsRestarts(r) {
+			continue
+		}
+		if n := RestartCount(r.Pod, fw.Trainer(&r.Pod.Spec).Name); o.Elastic {
+			total = max(total, n)
+		} else {
+			total += n
+		}
+	}
+	return total
+}
+
+// Restarts returns the number of spent restarts: those in the status, and the kubelet's since then, unless a
+// disruption caused the last of them. It never falls when a rank is replaced.
+func (o *Observation) Restarts() int32 {
+	n := o.RankRestarts() - o.Job.Status.RankRestarts
+	if n <= 0 || o.disruptionRestarted() {
+		return o.Job.Status.Restarts
+	}
+	return o.Job.Status.Restarts + n
+}
+
+// countsRestarts reports whether restarts of the rank's containers count.
+func countsRestarts(r *Rank) bool { return r.Pod != nil && r.Policy != v1alpha1.RestartAlways }
+
+// disruptionRestarted reports whether a disruption caused the last restart of a container in the attempt: it
+// is close to the restart of a node, after which the ends of its containers are not known, or to the loss of
+// a rank.
+func (o *Observation) disruptionRestarted() bool {
+	var last time.Time
+	var nodes []time.Time
+	fw := spec.Framework(o.Job)
+	for i := range o.Ranks {
+		r := &o.Attempt.Ranks[i]
+		if !countsRestarts(r) {
+			continue
+		}
+		trainer := fw.Trainer(&r.Pod.Spec).Name
+		for _, s := range slices.Concat(r.Pod.Status.InitContainerStatuses, r.Pod.Status.ContainerStatuses) {
+			ended := s.LastTerminationState.Terminated
+			if ended == nil || s.RestartCount == 0 || s.Name != trainer && !runsToCompletion(r.Pod, s.Name) {
+				continue
+			}
+			at := ended.FinishedAt.Time
+			if isUnobserved(ended) {
+				at = lastStart(&s)
+				nodes = append(nodes, at)
+			}
+			if at.After(last) {
+				last = at
+			}
+		}
+	}
+	return slices.ContainsFunc(nodes, func(t time.Time) bool { return near(last, t) }) || o.lostRankNear(last)
+}
+
+func near(a, b time.Time) bool { return a.Sub(b).Abs() <= recoveryTime }
+
+// lostRankNear reports whether the gang of a running job lacks a rank that it had, or got one back within
+// recoveryTime of a time.
+func (o *Observation) lostRankNear(at time.Time) bool {
+	if o.Job.Status.Phase != v1alpha1.PhaseRunning {
+		return false
+	}
+	fw := spec.Framework(o.Job)
+	for i := range o.Ranks {
+		r := &o.Attempt.Ranks[i]
+		switch {
+		case r.State == RankSucceeded:
+			continue
+		case r.Pod == nil, r.State == RankEnding, r.State == RankFailed:
+			return true
+		}
+		node := r.Pod.Spec.NodeName
+		if node != "" && !o.Nodes[node].Ready {
+			return true
+		}
+		if !r.Pod.CreationTimestamp.After(o.PhaseSince()) {
+			continue // it is as old as the gang
+		}
+		start := Started(r.Pod, fw.Trainer(&r.Pod.Spec).Name)
+		if start == nil && i == 0 {
+			return true // the rendezvous is at rank 0
+		}
+		if near(at, r.Pod.CreationTimestamp.Time) || start != nil && near(at, start.Time) {
+			return true
+		}
+	}
+	return false
+}
