@@ -92,7 +92,7 @@ func (r *runner) run() int {
 	}
 	finish := r.observeAndReport()
 	r.supervise(signals, children)
-	r.trainer.killGroup()
+	r.trainer.signalGroup(syscall.SIGKILL) // as the end of PID 1 would
 	log := stderr.last(r.clock)
 	finish()
 	t := terminationOf(r.state, r.opts.attempt, r.trainer.wait, r.killed, log)
@@ -187,15 +187,25 @@ func (r *runner) observeAndReport() (finish func()) {
 	}
 }
 
-// supervise forwards signals and reaps children until the trainer has ended.
+// supervise forwards signals and reaps children until the trainer has ended. After SIGTERM, what the trainer
+// leaves of its group gets SIGTERM, and the rest of the grace period: a shell in front of the real trainer
+// ends at once (sh -c "python train.py; true").
 func (r *runner) supervise(signals, children <-chan os.Signal) {
 	var grace <-chan time.Time
-	for !r.trainer.reap() {
+	asked := false // the whole group
+	for {
+		if ended := r.trainer.reap(); ended && (grace == nil || !r.trainer.leavesGroup()) {
+			return
+		} else if ended && !asked {
+			asked = true
+			r.trainer.signalGroup(syscall.SIGTERM)
+		}
 		select {
 		case <-children:
 		case s := <-signals:
 			sig := s.(syscall.Signal)
 			r.trainer.signal(sig, r.opts.signalGroup && endsProcess(sig))
+			asked = asked || sig == syscall.SIGTERM && r.opts.signalGroup
 			if sig == syscall.SIGTERM && grace == nil {
 				grace = r.clock.After(r.opts.grace)
 				go r.askToExit() // in the background: the disk may hang
@@ -203,7 +213,7 @@ func (r *runner) supervise(signals, children <-chan os.Signal) {
 		case <-grace:
 			r.log.Printf("the trainer still runs %s after SIGTERM: killing it", r.opts.grace)
 			r.killed = true
-			r.trainer.signal(syscall.SIGKILL, true)
+			r.trainer.signalGroup(syscall.SIGKILL)
 			grace = nil
 		}
 	}

@@ -93,6 +93,20 @@ func TestGraceEnds(t *testing.T) {
 	eventually(t, "its children are gone too", func() bool { return gone(child) })
 }
 
+func TestShellEndsBeforeItsTrainer(t *testing.T) {
+	p := startPod(t, []string{"--grace", "60"},
+		"sh", "-c", os.Args[0]+" trainer 'saves when asked by signal'; true")
+	eventually(t, "the trainer runs", func() bool { return exists(p.file("ready")) })
+	p.cmd.Process.Signal(syscall.SIGTERM)
+	code, word := p.end()
+	if code != 143 || word.Signal != "SIGTERM" {
+		t.Errorf("code %d, %+v", code, word)
+	}
+	if !exists(p.file(syscall.SIGTERM.String())) {
+		t.Error("the shell's trainer was killed before it saved")
+	}
+}
+
 func read(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)

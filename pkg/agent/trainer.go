@@ -64,8 +64,12 @@ func (t *trainer) signal(sig syscall.Signal, group bool) {
 	_ = syscall.Kill(to, sig) // an error means that it has just ended
 }
 
-// killGroup ends what the trainer left of its group, as the end of PID 1 would.
-func (t *trainer) killGroup() { _ = syscall.Kill(-t.pid, syscall.SIGKILL) }
+// signalGroup reaches what there is of the trainer's group, also after the trainer's end: until the last
+// member ends, no other process or group gets the number.
+func (t *trainer) signalGroup(sig syscall.Signal) { _ = syscall.Kill(-t.pid, sig) }
+
+// leavesGroup reports whether the trainer's group has members.
+func (t *trainer) leavesGroup() bool { return !errors.Is(syscall.Kill(-t.pid, 0), syscall.ESRCH) }
 
 // reap collects every child that has ended, and reports whether the trainer has ended.
 func (t *trainer) reap() bool {
