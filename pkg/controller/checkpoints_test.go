@@ -122,26 +122,53 @@ func TestClaimOfAFormerJobIsNotAdopted(t *testing.T) {
 		t.Errorf("the job must say whose claim it is and how to use it, got %+v", b)
 	}
 	// The remedy: the user names it.
+	made := f.madeAfter(func(c *v1alpha1.CheckpointClaim) { c.ClaimName = "bert-checkpoints" })
+	if !made["create Pod bert-worker-1"] || made["create PersistentVolumeClaim bert-checkpoints"] {
+		t.Errorf("with claimName the job runs on it, in a directory of its own; did %v", made)
+	}
+}
+
+// madeAfter changes the job's claim, reconciles for a while, and returns what the operator did.
+func (f *fixture) madeAfter(edit func(*v1alpha1.CheckpointClaim)) map[string]bool {
+	f.t.Helper()
 	job := f.job()
-	job.Spec.Checkpoint.PVC.ClaimName = "bert-checkpoints"
+	edit(&job.Spec.Checkpoint.PVC)
 	job.Generation++
-	if err := f.store.Update(t.Context(), job); err != nil {
-		t.Fatal(err)
+	if err := f.store.Update(f.t.Context(), job); err != nil {
+		f.t.Fatal(err)
 	}
 	made := map[string]bool{}
 	for range 10 {
 		f.clock.Step(2 * time.Minute)
-		did, _, err := f.reconcile(t.Context())
+		did, _, err := f.reconcile(f.t.Context())
 		if err != nil {
-			t.Fatal(err)
+			f.t.Fatal(err)
 		}
 		for _, d := range did {
 			made[d] = true
 		}
 		f.sync()
 	}
-	if !made["create Pod bert-worker-1"] || made["create PersistentVolumeClaim bert-checkpoints"] {
-		t.Errorf("with claimName the job runs on it, in a directory of its own; did %v", made)
+	return made
+}
+
+func TestClaimOfOneRankDoesNotServeTwo(t *testing.T) {
+	f, _ := newCheckpointFixture(t, checkpointed(2), render.Claim(checkpointed(1)))
+	f.wants("queued", queued...)
+	f.wants("no pod is created for a claim that one node can mount", withClaim[:2]...)
+	f.sync()
+	f.clock.Step(observation.StatusDelay)
+	f.reconcile(t.Context())
+	f.reconcile(t.Context())
+	b := f.blocker()
+	if b.Object != "persistentvolumeclaims/bert-checkpoints" || !strings.Contains(b.Message, "ReadWriteOnce") ||
+		!strings.Contains(b.NextStep, "spec.checkpoint.pvc.accessMode") {
+		t.Errorf("the blocker must name the claim and the remedy, got %+v", b)
+	}
+	// The remedy: all ranks on one node.
+	made := f.madeAfter(func(c *v1alpha1.CheckpointClaim) { c.AccessMode = corev1.ReadWriteOnce })
+	if !made["create Pod bert-worker-1"] {
+		t.Errorf("with ReadWriteOnce the job runs; did %v", made)
 	}
 }
 

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -64,6 +65,7 @@ func (c *conversion) template(job *v1alpha1.TrainingJob, t *corev1.PodTemplateSp
 		c.warn(at.Child("priority"), noCounterpart+": it comes from a PriorityClass")
 		pod.Priority = nil
 	}
+	c.priorityClass(job, &pod.PriorityClassName, at.Child("priorityClassName"))
 	if len(pod.SchedulingGates) > 0 {
 		c.warn(at.Child("schedulingGates"), noCounterpart+": the gang's scheduler gates its pods")
 		pod.SchedulingGates = nil
@@ -77,6 +79,15 @@ func (c *conversion) template(job *v1alpha1.TrainingJob, t *corev1.PodTemplateSp
 	t.Labels = c.groupMetadata(job, t.Labels, path.Child("metadata", "labels"))
 	t.Annotations = c.groupMetadata(job, t.Annotations, path.Child("metadata", "annotations"))
 	c.templateMetadata(t, path.Child("metadata"))
+}
+
+// priorityClass moves the class of a template to the gang, unless the gang has another one.
+func (c *conversion) priorityClass(job *v1alpha1.TrainingJob, class *string, path *field.Path) {
+	ofGang := &job.Spec.RunPolicy.SchedulingPolicy.PriorityClass
+	if *class != "" && *ofGang != "" && *class != *ofGang {
+		c.warn(path, noCounterpart+": the gang has one priority class, %s", *ofGang)
+	}
+	*ofGang, *class = cmp.Or(*ofGang, *class), ""
 }
 
 // templateMetadata takes out what a template's metadata cannot say: pods are named by the operator.

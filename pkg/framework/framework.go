@@ -31,6 +31,8 @@ type Framework struct {
 	PortNames []string
 	// DefaultPort on which a rank listens for the others.
 	DefaultPort int32
+	// AllListen: every rank listens on its port; else only rank 0 does.
+	AllListen bool
 	// MinVersion is the first release, as major.minor, that reads what Env and Files say. Empty: any does, or
 	// the framework has no versions.
 	MinVersion string

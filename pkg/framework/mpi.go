@@ -38,6 +38,7 @@ func mpi() Framework {
 		Summary:     "WORLD_SIZE (the number of processes), the SSH setup of mpirun; in the Launcher the hostfile",
 		Roles:       []string{mpiLauncher, mpiWorker},
 		DefaultPort: 2222, // any user may listen there
+		AllListen:   true,
 		Env:         mpiEnv,
 		Files:       mpiFiles,
 	}

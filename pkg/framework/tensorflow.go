@@ -23,6 +23,7 @@ func tensorflow() Framework {
 		ContainerNames: []string{"tensorflow"},
 		PortNames:      []string{"tfjob-port"},
 		DefaultPort:    2222,
+		AllListen:      true,
 		Env:            tensorflowEnv,
 	}
 }

@@ -37,6 +37,18 @@ var lifecycleStories = map[string]story{
 		sim.bindAndStart()
 		sim.narrate("both ranks are running")
 	}},
+	"resize-after-some-succeeded": {
+		jobtest.New(0, jobtest.RolesOf("pytorch", ranksOf{"Worker": 4})), func(sim *simulation) {
+			runGang(sim)
+			sim.exit(0, "bert-worker-0", "bert-worker-1")
+			sim.converge()
+			workers := sim.job.Spec.ReplicaSpecs[v1alpha1.RoleWorker]
+			workers.Replicas = new(int32(2))
+			sim.job.Spec.ReplicaSpecs[v1alpha1.RoleWorker] = workers
+			sim.job.Generation++
+			sim.narrate("two of four Workers have succeeded, and the user scales the job to 2: two still train")
+		},
+	},
 	"resize-up": {jobtest.New(2), func(sim *simulation) {
 		runGang(sim)
 		sim.job.Spec.Replicas = new(int32(4))

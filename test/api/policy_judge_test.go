@@ -56,9 +56,9 @@ func nameEverything(job *v1alpha1.TrainingJob) {
 	for name := range job.Spec.ReplicaSpecs {
 		editRole(name, func(r *v1alpha1.ReplicaSpec) {
 			pod := &r.Template.Spec
-			pod.ServiceAccountName, pod.PriorityClassName = "trainer", "low"
+			pod.ServiceAccountName = "trainer"
 			if name == v1alpha1.RoleWorker {
-				pod.ServiceAccountName, pod.PriorityClassName = "worker", "high"
+				pod.ServiceAccountName = "worker"
 			}
 		})(job)
 	}

@@ -62,8 +62,8 @@ func admissionSpecs() map[string]spec {
 				j.Spec.Tolerations = []corev1.Toleration{{Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists}}
 			},
 		},
-		"a system class on a template": refused("spec.priorityClassName", "name another one",
-			func(t *corev1.PodTemplateSpec) { t.Spec.PriorityClassName = "system-node-critical" }),
+		"a class on a template": refused("spec.priorityClassName", "spec.runPolicy.schedulingPolicy.priorityClass",
+			func(t *corev1.PodTemplateSpec) { t.Spec.PriorityClassName = "high" }),
 		"a system class": {
 			reason: "nothing preempts it", edit: scheduling(func(p *v1alpha1.SchedulingPolicy) {
 				p.PriorityClass = "system-cluster-critical"

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -100,8 +101,7 @@ func rejectedPriority(err error, gvk schema.GroupVersionKind) (*Rejection, bool)
 	if m == nil || !apierrors.IsForbidden(err) {
 		return nil, false
 	}
-	const remedy = "name one that `kubectl get priorityclasses` lists in %s " +
-		"(or in the template's priorityClassName), or create %s"
+	const remedy = "name one that `kubectl get priorityclasses` lists in %s, or create %s"
 	return &Rejection{
 		Kind: gvk,
 		Blocker: v1alpha1.Blocker{
@@ -167,6 +167,23 @@ func ClaimTaken(job *v1alpha1.TrainingJob, holder client.Object) *Rejection {
 		r.Blocker.Message = fmt.Sprintf(taken, holder.GetName(), uid)
 	}
 	return r
+}
+
+// ClaimForOneNode is the rejection of a checkpoint claim that the operator created when the job had one rank.
+func ClaimForOneNode(claim *corev1.PersistentVolumeClaim) *Rejection {
+	return &Rejection{
+		Kind: ClaimKind, Holder: claim.UID,
+		Blocker: v1alpha1.Blocker{
+			Reason: v1alpha1.ReasonGroupRejected,
+			Object: "persistentvolumeclaims/" + claim.Name,
+			Message: fmt.Sprintf("claim %s was created for one rank and can be mounted on one node (%s), "+
+				"but the job now has more ranks", claim.Name, corev1.ReadWriteOnce),
+			NextStep: fmt.Sprintf("set spec.checkpoint.pvc.accessMode to %s to keep all ranks on one node, or copy "+
+				"the checkpoints to a claim with %s and name it in spec.checkpoint.pvc.claimName", corev1.ReadWriteOnce,
+				corev1.ReadWriteMany),
+		},
+		GiveBack: true, firstDelay: 5 * time.Second, maxDelay: 2 * time.Minute,
+	}
 }
 
 // isRejection reports whether the same write fails until a user or an admin changes something.

@@ -3,9 +3,10 @@ package write
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
@@ -24,8 +25,7 @@ func (w *Objects) ensureClaim(ctx context.Context, job *v1alpha1.TrainingJob) er
 	if err := w.confirmAttempt(ctx, job); err != nil {
 		return err
 	}
-	have := &metav1.PartialObjectMetadata{}
-	have.SetGroupVersionKind(memory.ClaimKind)
+	have := &corev1.PersistentVolumeClaim{}
 	err := w.Live.Get(ctx, client.ObjectKeyFromObject(claim), have)
 	if apierrors.IsNotFound(err) {
 		err = w.Client.Create(ctx, claim, client.FieldOwner(v1alpha1.OperatorName))
@@ -46,6 +46,10 @@ func (w *Objects) ensureClaim(ctx context.Context, job *v1alpha1.TrainingJob) er
 	}
 	if have.Labels[v1alpha1.LabelJobUID] != string(job.UID) || have.DeletionTimestamp != nil {
 		return memory.ClaimTaken(job, have)
+	}
+	const shared = corev1.ReadWriteMany
+	if claim.Spec.AccessModes[0] == shared && !slices.Contains(have.Spec.AccessModes, shared) {
+		return memory.ClaimForOneNode(have)
 	}
 	w.States.SetClaimSeen(job.UID, job.Status.Attempt)
 	return nil

@@ -62,7 +62,7 @@ var (
 // Guards on a gang that is queued or runs.
 var (
 	succeeded = Guard{"the ranks that decide success (successPolicy) exited 0",
-		func(o *observation.Observation) bool { return o.Succeeded() }}
+		func(o *observation.Observation) bool { return o.Succeeded() && decidesSuccess(o) }}
 
 	lostRank = Guard{"a rank was lost to a disruption (scope Rank: fewer than minAvailable are left)",
 		func(o *observation.Observation) bool {
@@ -109,9 +109,7 @@ var (
 			if d := o.Job.Status.Drain; d == nil || d.CommandID != "" {
 				return false // rank 0 exits 0 because the operator requested a save and exit
 			}
-			led := slices.ContainsFunc(o.Roles, func(r spec.Role) bool { return spec.Leads(r.Name) })
-			// Without a leader the Workers of another spec decide nothing.
-			return len(o.Live) == 0 && o.Succeeded() && (led || !o.SpecChanged())
+			return len(o.Live) == 0 && o.Succeeded() && decidesSuccess(o)
 		}}
 	completed = Guard{
 		"every pod has ended, no failure ended the gang, and rank 0 reported all steps trained and exited 0",
@@ -146,6 +144,13 @@ func drained(g Guard) Guard {
 	return Guard{"every pod has ended, " + g.Name, func(o *observation.Observation) bool {
 		return len(o.Live) == 0 && resumePointKnown(o) && g.Holds(o)
 	}}
+}
+
+// decidesSuccess reports whether the roles of the spec tell whether the attempt succeeded. Without a leader,
+// the Workers of another spec do not: with fewer of them, those that still train would not count.
+func decidesSuccess(o *observation.Observation) bool {
+	led := slices.ContainsFunc(o.Roles, func(r spec.Role) bool { return spec.Leads(r.Name) })
+	return led || !o.SpecChanged() || o.SpecInvalid()
 }
 
 func causeIs(c v1alpha1.DrainCause) Guard {

@@ -50,6 +50,7 @@ func Pod(
 		own := pod.Spec.Containers[i].Env
 		pod.Spec.Containers[i].Env = withEnv(own, slices.Concat(env, mlflowEnv(job, own)))
 	}
+	reserveHostPort(&pod.Spec, spec.Framework(job), self)
 	addFrameworkFiles(pod, setup.Files)
 	addHyperparameters(job, pod)
 	shareMemory(job, pod, self.GPUs)

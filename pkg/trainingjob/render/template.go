@@ -29,9 +29,8 @@ func templateAndAdded(
 	// A queue label would make Kueue's pod integration queue the rank as a job of its own.
 	delete(template.Labels, v1alpha1.LabelKueueQueue)
 	template.Spec.RestartPolicy = kubeletPolicy(spec.Scope(job), role.RestartPolicy)
-	if class := job.Spec.RunPolicy.SchedulingPolicy.PriorityClass; class != "" {
-		template.Spec.PriorityClassName = class
-	}
+	template.Spec.PriorityClassName = job.Spec.RunPolicy.SchedulingPolicy.PriorityClass
+	resolveOnHost(&template.Spec)
 	for _, containers := range [][]corev1.Container{template.Spec.InitContainers, template.Spec.Containers} {
 		for i := range containers {
 			completeContainer(&containers[i])

@@ -37,7 +37,6 @@ func validateAdmission(job *v1alpha1.TrainingJob, path *field.Path) field.ErrorL
 		errs = append(errs, groupKey(template.Labels, at.Child("metadata", "labels"), groupKeys)...)
 		errs = append(errs, groupKey(template.Annotations, at.Child("metadata", "annotations"), groupKeys,
 			topologyKeys)...)
-		errs = append(errs, systemClass(at.Child("spec", "priorityClassName"), template.Spec.PriorityClassName)...)
 		errs = append(errs, tolerateAll(template.Spec.Tolerations, at.Child("spec", "tolerations"))...)
 		errs = append(errs, byHand(&template.Spec, at.Child("spec"))...)
 	}
@@ -99,6 +98,8 @@ func byHand(pod *corev1.PodSpec, path *field.Path) field.ErrorList {
 			"starting: remove it (set spec.runPolicy.suspend to hold the job)"},
 		{"priority", pod.Priority != nil, "which comes from a PriorityClass: remove it " +
 			"(set spec.runPolicy.schedulingPolicy.priorityClass)"},
+		{"priorityClassName", pod.PriorityClassName != "", "but all ranks of a gang have the same priority: " +
+			"remove it (set spec.runPolicy.schedulingPolicy.priorityClass)"},
 		{"ephemeralContainers", pod.EphemeralContainers != nil,
 			"which no new pod may have: remove it (kubectl debug adds one to a pod that runs)"},
 	} {
