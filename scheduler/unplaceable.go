@@ -5,7 +5,9 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Unplaceable explains that a rank which the gang cannot start without fits on no node, even on an empty one:
@@ -33,6 +35,22 @@ func Unplaceable(g Gang, v Verdict, s ClusterState) (Explanation, bool) {
 	}
 	return Explanation{}, false
 }
+
+// NotAdmissible explains that a gang cannot start with any number of nodes: its queue is missing, closed or
+// smaller than the gang. The pods of such a gang would only make an autoscaler add nodes. The queue's own
+// limits count, and not what the nodes have.
+func NotAdmissible(
+	b Backend, g Gang, bound map[string]int32, objects map[schema.GroupVersionKind][]client.Object,
+) (Explanation, bool) {
+	explainer := Of(b).Explainer
+	if explainer == nil {
+		return Explanation{}, false
+	}
+	e, explained := explainer.Explain(g, nil, ClusterState{Shared: &Shared{}, Objects: objects, Bound: bound})
+	return e, explained && slices.Contains(notAdmissible, e.Reason)
+}
+
+var notAdmissible = []string{ReasonQueueNotFound, ReasonQueueClosed, ReasonExceedsQuota}
 
 // unplaceableRole is Unplaceable for the ranks of one role. For a role that fits it mostly ends at the first
 // node.

@@ -143,6 +143,17 @@ func (c *Cluster) State() scheduler.ClusterState {
 	return *s
 }
 
+// Objects returns what Explainers ask for, by kind. Like EmptyNodes, it serves every reconcile.
+func (c *Cluster) Objects() map[schema.GroupVersionKind][]client.Object {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stale.objects {
+		c.state.Objects, c.state.Shared = c.listObjects(), nil
+		c.stale.objects = false
+	}
+	return c.state.Objects
+}
+
 // EmptyNodes returns the nodes as if no pod were on them, in no particular order, and whether all of them,
 // and all pods, are known. They change only with the nodes themselves, so that every reconcile of a gang that
 // starts may ask for them: the whole state changes with every pod that is bound.

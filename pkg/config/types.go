@@ -52,7 +52,8 @@ type OperatorConfiguration struct {
 	// NodeAutoscaler is whether an autoscaler adds nodes for pending pods: detect, present or absent. Without
 	// one, the operator creates no pods for a gang with a rank that fits on no node. Set present also if the
 	// API server adds tolerations to pods. detect checks the API groups karpenter.sh, autoscaling.x-k8s.io
-	// and autoscaling.openshift.io, and the ConfigMap kube-system/cluster-autoscaler-status.
+	// and autoscaling.openshift.io, and in any namespace the ConfigMap cluster-autoscaler-status and the Lease
+	// cluster-autoscaler.
 	NodeAutoscaler string `json:"nodeAutoscaler"`
 	// GPUs are the resources that count as GPUs in status.gpus, GPU-seconds and the devices of a rank: names,
 	// or patterns in which * matches any characters except a slash. A leading ! excludes names. Scheduling,

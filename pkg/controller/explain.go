@@ -84,30 +84,48 @@ func boundRanks(s *memory.Observed) map[string]int32 {
 	return bound
 }
 
-// unplaceable returns the Snapshot's Unplaceable; nil: the gang's pods must exist anyway, or are created only
-// after its scheduler has admitted it.
+// unplaceable returns the Snapshot's Unplaceable; nil: the gang's pods are created only after its scheduler
+// has admitted it.
 func (e *explainer) unplaceable(s *memory.Observed) func() (scheduler.Explanation, bool) {
-	if e.state == nil || !scheduler.Of(s.Backend).PodsFirst || !e.autoscaler.IsAbsent() ||
+	if e.state == nil || !scheduler.Of(s.Backend).PodsFirst ||
 		len(s.SchedulerGang().Roles) == 0 || s.Job.Status.Phase != v1alpha1.PhaseQueued {
 		return nil
 	}
 	return sync.OnceValues(func() (scheduler.Explanation, bool) {
+		gang, bound := s.SchedulerGang(), boundRanks(s)
+		if why, never := scheduler.NotAdmissible(s.Backend, gang, bound, e.state.Objects()); never {
+			return why, true
+		}
+		if why, held := heldBefore(s); held && !backends.WaitsForNodes(s.Job) && e.clusterUnknown(s) {
+			return why, true
+		}
+		if !e.autoscaler.IsAbsent() {
+			return scheduler.Explanation{}, false // its pods may bring nodes
+		}
 		nodes, complete := e.state.EmptyNodes()
 		if !complete {
 			return heldBefore(s)
 		}
-		empty := scheduler.ClusterState{Complete: true, Nodes: nodes, Bound: boundRanks(s)}
-		if _, unplaceable := scheduler.Unplaceable(s.SchedulerGang(), s.Verdict, empty); !unplaceable {
+		empty := scheduler.ClusterState{Complete: true, Nodes: nodes, Bound: bound}
+		if _, unplaceable := scheduler.Unplaceable(gang, s.Verdict, empty); !unplaceable {
 			return scheduler.Explanation{}, false
 		}
-		return scheduler.Unplaceable(s.SchedulerGang(), s.Verdict, e.stateFor(s)) // with what is free
+		why, unplaceable := scheduler.Unplaceable(gang, s.Verdict, e.stateFor(s)) // with what is free
+		if unplaceable {
+			why.NextStep += noAutoscaler
+		}
+		return why, unplaceable
 	})
 }
+
+// noAutoscaler is added to the next step of a gang that gets no pods because of the nodes.
+const noAutoscaler = "; if an autoscaler can add nodes for it, an admin sets nodeAutoscaler: present in " +
+	"the operator's configuration"
 
 // heldBefore returns why a gang without pods was held back by the process before this one, which does not
 // know all nodes yet: otherwise each start of the operator would create the pods and delete them again.
 func heldBefore(s *memory.Observed) (scheduler.Explanation, bool) {
-	if !backends.WaitsForNodes(s.Job) || len(s.Pods) > 0 {
+	if !backends.WaitsWithoutPods(s.Job) || len(s.Pods) > 0 {
 		return scheduler.Explanation{}, false
 	}
 	b := s.Job.Status.Scheduling.Blocker

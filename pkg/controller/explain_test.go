@@ -8,12 +8,15 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	schedulingv1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/clusterstate"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/backends"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/scheduler/volcano"
 )
 
 // withNodes gives the fixture's operator a cluster state of nodes with so many GPUs each.
@@ -103,6 +106,38 @@ func TestPodsBringNodes(t *testing.T) {
 	f.withNodes(backends.NodeAutoscalerPresent, "8", "8")
 	f.wants("it is queued", queued...)
 	f.wants("its pods ask for a node", created...)
+}
+
+// TestGangThatItsQueueCannotTakeHasNoPods: with an autoscaler, they would bring nodes that stay idle.
+func TestGangThatItsQueueCannotTakeHasNoPods(t *testing.T) {
+	job := largeBert("4")
+	job.Spec.RunPolicy.SchedulingPolicy.Queue = "research"
+	f := newFixtureOn(t, volcano.New(volcano.Options{}), job)
+	state := f.withNodes(backends.NodeAutoscalerPresent, "8", "8")
+	queue := func(gpus string) *schedulingv1beta1.Queue {
+		return &schedulingv1beta1.Queue{
+			ObjectMeta: metav1.ObjectMeta{Name: "research"},
+			Spec: schedulingv1beta1.QueueSpec{
+				Capability: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse(gpus)},
+			},
+			Status: schedulingv1beta1.QueueStatus{State: schedulingv1beta1.QueueStateOpen},
+		}
+	}
+	kind := schedulingv1beta1.SchemeGroupVersion.WithKind("Queue")
+	state.SetClasses(nil)
+	state.SetObjects(kind, "", []client.Object{queue("6")})
+	f.wants("it is queued", queued...)
+	f.wants("no pod asks for a node", "create PodGroup bert")
+	f.sync()
+	f.clock.Step(10 * time.Second)
+	f.wants("it says why", "patch TrainingJob/status bert", "event ExceedsQuota")
+	f.restart()
+	f.sync()
+	f.dependencies.clusterState.Cluster = clusterstate.New(memory.JobKind.Kind)
+	f.wants("another process, which does not know the queues yet, creates no pods")
+	f.dependencies.clusterState.Cluster = state
+	state.SetObject(kind, queue("8"))
+	f.wants("the admin raises the queue", created[1:]...)
 }
 
 func mountsClaim(job *v1alpha1.TrainingJob) *v1alpha1.TrainingJob {

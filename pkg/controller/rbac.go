@@ -22,8 +22,9 @@ package controller
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 //
-// What the Cluster Autoscaler reports, to know whether waiting pods bring nodes.
-// +kubebuilder:rbac:groups="",resources=configmaps,resourceNames=cluster-autoscaler-status,verbs=get
+// Objects of the Cluster Autoscaler in any namespace, to know whether waiting pods bring nodes.
+// +kubebuilder:rbac:groups="",resources=configmaps,resourceNames=cluster-autoscaler-status,verbs=list
+// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,resourceNames=cluster-autoscaler,verbs=list
 //
 // Claims for checkpoints are created and read, never changed or deleted. Why a job waits takes two more
 // reads: the metadata of the volume claims that it names, to see whether they are bound, and priority classes

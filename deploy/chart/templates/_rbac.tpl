@@ -8,8 +8,8 @@ resources: [nodes, priorityclasses, queues, clusterqueues, resourceflavors, work
 
 {{/*
 Rules of the generated role, for an operator that watches some namespaces: those on resources with a namespace,
-or, where cluster is true, those without. The ConfigMap of the Cluster Autoscaler is in kube-system, where such
-an operator has no rights: it does not know then whether there is an autoscaler, and config.nodeAutoscaler says.
+or, where cluster is true, those without. The objects of the Cluster Autoscaler are in a namespace where such an
+operator has no rights: it does not know then whether there is an autoscaler, and config.nodeAutoscaler says.
 Takes rules and cluster.
 */}}
 {{- define "trainingjob.rules" -}}
@@ -17,7 +17,8 @@ Takes rules and cluster.
 {{- $rules := list }}
 {{- range .rules }}
 {{- $resources := list }}
-{{- $elsewhere := has "cluster-autoscaler-status" (.resourceNames | default list) }}
+{{- $names := .resourceNames | default list }}
+{{- $elsewhere := or (has "cluster-autoscaler-status" $names) (has "cluster-autoscaler" $names) }}
 {{- range .resources }}
 {{- if and (eq (has . $scoped) $.cluster) (not $elsewhere) }}{{ $resources = append $resources . }}{{ end }}
 {{- end }}

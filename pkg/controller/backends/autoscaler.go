@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -36,10 +36,15 @@ const autoscalerPeriod = time.Minute
 // it out of sight; the Cluster Autoscaler's ProvisioningRequests; OpenShift's configuration of it.
 var autoscalerGroups = []string{"karpenter.sh", "autoscaling.x-k8s.io", "autoscaling.openshift.io"}
 
-// autoscalerStatus is where the Cluster Autoscaler reports (cluster-autoscaler/clusterstate/utils/status.go,
-// StatusConfigMapName; its namespace is that of its flag --namespace).
-var autoscalerStatus = types.NamespacedName{
-	Namespace: metav1.NamespaceSystem, Name: "cluster-autoscaler-status",
+// autoscalerObjects are what the Cluster Autoscaler writes, in the namespace of its flag --namespace: where
+// it reports (status-config-map-name) and the Lease by which its replicas elect a leader
+// (leader-elect-resource-name). These are the default names; either object can have another or be absent.
+var autoscalerObjects = []struct {
+	kind schema.GroupVersionKind
+	name string
+}{
+	{memory.ConfigMapKind, "cluster-autoscaler-status"},
+	{coordinationv1.SchemeGroupVersion.WithKind("Lease"), "cluster-autoscaler"},
 }
 
 // groupLister is what autoscaler needs of a discovery client.
@@ -115,13 +120,16 @@ func (a *Autoscaler) trace(ctx context.Context) (string, error) {
 			return "the API group " + g.Name, nil
 		}
 	}
-	status := &metav1.PartialObjectMetadata{}
-	status.SetGroupVersionKind(memory.ConfigMapKind)
-	switch err := a.live.Get(ctx, autoscalerStatus, status); {
-	case err == nil:
-		return "ConfigMap " + autoscalerStatus.String(), nil
-	case !apierrors.IsNotFound(err):
-		return "", fmt.Errorf("reading ConfigMap %s: %w", autoscalerStatus, err)
+	for _, o := range autoscalerObjects {
+		found := &metav1.PartialObjectMetadataList{}
+		found.SetGroupVersionKind(o.kind)
+		err := a.live.List(ctx, found, client.MatchingFields{metav1.ObjectNameField: o.name}, client.Limit(1))
+		if err != nil {
+			return "", fmt.Errorf("looking for a %s %s: %w", o.kind.Kind, o.name, err)
+		}
+		if len(found.Items) > 0 {
+			return o.kind.Kind + " " + client.ObjectKeyFromObject(&found.Items[0]).String(), nil
+		}
 	}
 	return "", nil
 }

@@ -3,6 +3,7 @@ package backends
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -154,20 +155,22 @@ func JobOf(job *v1alpha1.TrainingJob) clusterstate.Job {
 	if s := job.Status.Scheduling; s != nil {
 		j.Scheduler = string(s.Scheduler)
 	}
-	if roles := spec.Roles(job); j.PriorityClass == "" && len(roles) > 0 {
-		j.PriorityClass = roles[0].Template.Spec.PriorityClassName
-	}
 	return j
 }
 
 // WaitsForNodes reports whether no node matches the job: it waits for a change of the nodes.
 func WaitsForNodes(job *v1alpha1.TrainingJob) bool {
-	if job.Status.Scheduling == nil || job.Status.Scheduling.Blocker == nil {
-		return false
-	}
-	switch job.Status.Scheduling.Blocker.Reason {
-	case v1alpha1.ReasonNoNodeMatches, v1alpha1.ReasonNoNodeLargeEnough:
-		return true
-	}
-	return false
+	return blockedBy(job, v1alpha1.ReasonNoNodeMatches, v1alpha1.ReasonNoNodeLargeEnough)
+}
+
+// WaitsWithoutPods reports whether the reported reason is one for which the operator creates no pods: the job
+// waits for nodes, or its queue cannot take it (scheduler.NotAdmissible).
+func WaitsWithoutPods(job *v1alpha1.TrainingJob) bool {
+	return WaitsForNodes(job) || blockedBy(job, v1alpha1.ReasonQueueNotFound, v1alpha1.ReasonQueueClosed,
+		v1alpha1.ReasonExceedsQuota)
+}
+
+func blockedBy(job *v1alpha1.TrainingJob, reasons ...string) bool {
+	s := job.Status.Scheduling
+	return s != nil && s.Blocker != nil && slices.Contains(reasons, s.Blocker.Reason)
 }
