@@ -247,9 +247,10 @@ SEED   ?= 1
 FAULTS ?= 1000
 
 .PHONY: chaos
-chaos: build ## random gangs with random faults of all components (SEED=1 SCHEDULER=volcano FAULTS=1000 CHAOS_BROKER=1)
+chaos: build ## random gangs with random faults of all components, resumable (SEED=1 SCHEDULER=volcano FAULTS=1000 CHAOS_BROKER=1)
 	go test -tags cluster -run '^TestChaosOn' -count 1 -v -timeout 600m ./test/conformance \
 		-args -chaos-seed=$(SEED) -chaos-on=$(SCHEDULER) -chaos-faults=$(FAULTS) \
+		-chaos-progress=$(CURDIR)/bin/$@/$(CRASH_TREE) \
 		$(if $(filter-out 0 false,$(CHAOS_BROKER)),-chaos-broker)
 
 ##@ Lab

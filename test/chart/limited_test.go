@@ -47,8 +47,8 @@ func TestRightsOfSomeNamespaces(t *testing.T) {
 	var cluster, namespaced []string
 	for _, right := range rights.Granted(rulesOf(t, whole)).UnsortedList() {
 		_, resource, _ := strings.Cut(right, " ")
-		if resource == "configmaps" || resource == "leases.coordination.k8s.io" { // of the Cluster Autoscaler: out of reach
-			continue
+		if resource == "configmaps" || resource == "leases.coordination.k8s.io" {
+			continue // of the Cluster Autoscaler, in a namespace out of reach
 		}
 		scoped, known := clusterScoped[resource]
 		if !known {

@@ -299,18 +299,18 @@ func (c *chaos) checkFinal(ctx context.Context) error {
 
 func (c *chaos) result() roundResult {
 	r := roundResult{
-		hits: c.hits, amid: c.amid, broker: TallyBroker(c.recorder.soFar()),
-		jobs: c.jobs, deleted: len(c.deleted), kills: c.hits[KillOperator],
+		Hits: c.hits, Amid: c.amid, Broker: TallyBroker(c.recorder.soFar()),
+		Jobs: c.jobs, Deleted: len(c.deleted), Kills: c.hits[KillOperator],
 	}
 	c.recorder.mu.Lock()
 	defer c.recorder.mu.Unlock()
 	for _, job := range c.recorder.view.jobs {
 		st := job.Status
-		r.attempts += int(st.Attempt)
-		r.preemptions += int(st.Preemptions)
-		r.restarts += int(st.Restarts)
+		r.Attempts += int(st.Attempt)
+		r.Preemptions += int(st.Preemptions)
+		r.Restarts += int(st.Restarts)
 		if st.Phase == v1alpha1.PhaseSucceeded {
-			r.succeeded++
+			r.Succeeded++
 		}
 	}
 	return r

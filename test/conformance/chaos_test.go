@@ -4,10 +4,12 @@ package conformance
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -30,6 +32,10 @@ var (
 	chaosOn     = flag.String("chaos-on", "all", "schedulers, separated by commas")
 	chaosKinds  = flag.String("chaos-kinds", "all", "faults to choose from, separated by commas")
 	chaosBroker = flag.Bool("chaos-broker", false, "preempt by the broker for a part of the jobs")
+	// A failed round is played again.
+	chaosProgress = flag.String("chaos-progress", "",
+		"folder in which the rounds without a violation are remembered, so that a run can be continued; "+
+			"default none")
 )
 
 func TestChaosOnVolcano(t *testing.T) { t.Parallel(); runChaos(t, volcanoDialect()) }
@@ -62,24 +68,38 @@ func runChaos(t *testing.T, d *dialect) {
 	if *chaosBroker {
 		d = d.brokers()
 	}
+	rounds, err := openRounds(d.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := rounds.file.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	cluster := clusterOf(t, d)
 	defer cluster.takeTurn(d)()
 	ctx, hits, begin, violated := inTime(t), Tally{}, time.Now(), 0
 	amid, broker := Tally{}, BrokerTally{}
 	for round := 0; hits.Total() < *chaosFaults; round++ {
 		faults := max(fewestInRound, min(faultsInRound, *chaosFaults-hits.Total()))
-		ended, err := chaosRound(ctx, cluster, d, uint64(round), faults, kinds)
-		hits, amid = addCounts(hits, ended.hits), addCounts(amid, ended.amid)
-		broker.Add(ended.broker)
+		ended, before := rounds.held[round]
+		var err error
+		if !before {
+			ended, err = chaosRound(ctx, cluster, d, uint64(round), faults, kinds)
+			err = errors.Join(err, rounds.record(round, ended, err))
+		}
+		hits, amid = addCounts(hits, ended.Hits), addCounts(amid, ended.Amid)
+		broker.Add(ended.Broker)
 		if err != nil {
 			t.Errorf("round %d of seed %d: %v", round, *chaosSeed, err)
 			if violated++; violated == mostViolated || errors.Is(err, errNotCalm) || ctx.Err() != nil {
 				t.Fatalf("%d rounds have failed, after %d faults", violated, hits.Total())
 			}
 		}
-		t.Logf("round %d: %d of %d faults after %.0f s; %s", round, hits.Total(), *chaosFaults,
-			time.Since(begin).Seconds(), ended)
-		if err == nil && ended.hits.Total() == 0 {
+		t.Logf("round %d: %d of %d faults after %.0f s (played before: %t); %s", round, hits.Total(), *chaosFaults,
+			time.Since(begin).Seconds(), before, ended)
+		if err == nil && ended.Hits.Total() == 0 {
 			t.Fatal("no fault hit anything")
 		}
 	}
@@ -94,21 +114,61 @@ func runChaos(t *testing.T, d *dialect) {
 	}
 }
 
+// chaosRounds are the rounds of a seed without a violation, across runs of the suite.
+type chaosRounds struct {
+	file *progressFile
+	held map[int]roundResult
+}
+
+// heldRound is a round without a violation.
+type heldRound struct {
+	Round  int         `json:"round"`
+	Result roundResult `json:"result"`
+}
+
+// openRounds opens the progress file of a scheduler, for the seed and the faults of the flags.
+func openRounds(scheduler string) (*chaosRounds, error) {
+	path := ""
+	if *chaosProgress != "" {
+		path = filepath.Join(*chaosProgress,
+			fmt.Sprintf("%s-seed-%d-kinds-%s-broker-%t.jsonl", scheduler, *chaosSeed, *chaosKinds, *chaosBroker))
+	}
+	rounds := &chaosRounds{held: map[int]roundResult{}}
+	file, err := openProgressFile(path, func(line []byte) error {
+		var h heldRound
+		if err := json.Unmarshal(line, &h); err != nil {
+			return err
+		}
+		rounds.held[h.Round] = h.Result
+		return nil
+	})
+	rounds.file = file
+	return rounds, err
+}
+
+// record a round without a violation.
+func (r *chaosRounds) record(round int, result roundResult, violated error) error {
+	if violated != nil {
+		return nil
+	}
+	return r.file.add(heldRound{round, result})
+}
+
 // roundResult is what a round saw.
 type roundResult struct {
-	// amid are those of hits that came while the operator carried out a plan of the broker.
-	hits, amid                             Tally
-	broker                                 BrokerTally
-	jobs, succeeded, deleted               int
-	preemptions, restarts, attempts, kills int
+	// Amid are those of Hits that came while the operator carried out a plan of the broker.
+	Hits, Amid                             Tally
+	Broker                                 BrokerTally
+	Jobs, Succeeded, Deleted               int
+	Preemptions, Restarts, Attempts, Kills int
 }
 
 func (r roundResult) String() string {
 	s := fmt.Sprintf("%d jobs: %d succeeded, %d deleted; %d attempts, %d preemptions, %d restarts spent; "+
-		"the operator died %d times", r.jobs, r.succeeded, r.deleted, r.attempts, r.preemptions, r.restarts,
-		r.kills)
+		"the operator died %d times", r.Jobs, r.Succeeded, r.Deleted, r.Attempts, r.Preemptions, r.Restarts,
+		r.Kills)
 	if *chaosBroker {
-		s += "; broker: " + r.broker.String()
+		s += "; broker: " + r.Broker.String()
 	}
 	return s
 }
