@@ -46,8 +46,12 @@ var foreign = map[string]any{
 			NamespaceSelector struct{ MatchNames []string }
 			Selector          struct{ MatchLabels map[string]string }
 			Endpoints         []struct {
-				Port, Path, Interval, ScrapeTimeout, Scheme, BearerTokenFile string
-				TLSConfig                                                    struct {
+				Port, Path, Interval, ScrapeTimeout, Scheme string
+				HonorLabels                                 bool
+				Authorization                               struct {
+					Credentials struct{ Name, Key string }
+				}
+				TLSConfig struct {
 					ServerName         string
 					InsecureSkipVerify bool
 					CA                 struct{ Secret struct{ Name, Key string } }

@@ -196,6 +196,11 @@ func TestDashboards(t *testing.T) {
 	}
 }
 
+// accountToken is the key of the Secret in account.yaml.
+var accountToken = map[string]any{
+	"credentials": map[string]any{"name": "trainingjob-prometheus", "key": "token"},
+}
+
 // TestMonitorsScrapeBothEndpoints, and keep the labels of jobs.
 func TestMonitorsScrapeBothEndpoints(t *testing.T) {
 	for file, key := range map[string]string{
@@ -217,6 +222,10 @@ func TestMonitorsScrapeBothEndpoints(t *testing.T) {
 			path, _ := endpoint["path"].(string)
 			if endpoint["honorLabels"] != true {
 				t.Errorf("%s: %s renames the labels of jobs", file, path)
+			}
+			if diff := cmp.Diff(accountToken, endpoint["authorization"]); diff != "" ||
+				endpoint["bearerTokenFile"] != nil {
+				t.Errorf("%s: %s reads no Secret, as some clusters require (-want +got):\n%s", file, path, diff)
 			}
 			paths = append(paths, path)
 		}
