@@ -35,6 +35,7 @@ func TestAPIServer(t *testing.T) {
 	t.Run("defaults", s.nothingIsDefaulted)
 	t.Run("policies", s.policies)
 	t.Run("reports off", s.reportsOff)
+	t.Run("boundaries", s.boundaries)
 }
 
 type server struct {
