@@ -292,6 +292,7 @@ type ReplicaSpec struct {
 	// +optional
 	RestartPolicy RestartPolicy `json:"restartPolicy,omitempty"`
 	// Template of this role's pods. The trainer is the container named trainer, else the one with Kubeflow's
-	// name for the framework, else the first.
+	// name for the framework, else the first. Its end is the rank's end: 30 s later the operator deletes a pod
+	// whose other containers still run.
 	Template corev1.PodTemplateSpec `json:"template"`
 }

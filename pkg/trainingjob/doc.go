@@ -21,7 +21,7 @@
 //
 //  1. No pod is created under Hold, nor for an attempt that is not persisted.
 //  2. Ranks of two attempts never run together: nothing is created until every pod of another attempt is
-//     deleted.
+//     deleted. A rank ends with its trainer's container, its pod with the last container.
 //  3. A gang below minAvailable never stays: it completes or releases everything.
 //  4. A disruption never spends backoffLimit, and a failure spends one restart however often it is observed.
 //     The cause is settled when the last pod has ended, in the write that raises the attempt, and a

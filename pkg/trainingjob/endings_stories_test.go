@@ -172,7 +172,8 @@ func (sim *simulation) evict(names ...string) {
 // evictOverLimit fails a rank as the kubelet fails a pod that exceeds its own limits, without
 // DisruptionTarget and without a deletion (pkg/kubelet/eviction, localStorageEviction).
 func (sim *simulation) evictOverLimit(name, message string) {
-	sim.exit(137, name)
+	sim.endTrainer(name, terminated(sim.now, 137))
+	sim.logf("%s: exit code 137", name)
 	sim.failPod(name, "Evicted", message)
 }
 

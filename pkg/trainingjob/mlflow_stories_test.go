@@ -2,6 +2,7 @@ package trainingjob
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -114,7 +115,8 @@ func (sim *simulation) logMLflow() {
 // mlflowOf returns the MLflow variables of a pod's trainer.
 func mlflowOf(pod *corev1.Pod) string {
 	var env []string
-	for _, e := range pod.Spec.Containers[0].Env {
+	isTrainer := func(c corev1.Container) bool { return c.Name == trainerIn(pod) }
+	for _, e := range pod.Spec.Containers[slices.IndexFunc(pod.Spec.Containers, isTrainer)].Env {
 		if name, is := strings.CutPrefix(e.Name, "MLFLOW_"); is {
 			env = append(env, name+"="+e.Value)
 		}

@@ -78,6 +78,7 @@ func randomHistory(t *testing.T, seed uint64) *simulation {
 	sim := newSimulation(t, job)
 	sim.checksOwners = 11
 	sim.oldKubelets = rng.IntN(3) == 0
+	sim.beside = []beside{besideNothing, besideNothing, besideProxy, besideNative}[rng.IntN(4)]
 	if rng.IntN(3) == 0 {
 		sim.history = 2 + rng.IntN(4) // so that older transitions are dropped
 	}
@@ -114,7 +115,7 @@ func randomHistory(t *testing.T, seed uint64) *simulation {
 
 // randomEvent plays one event. It returns the number of failures that it caused.
 func (sim *simulation) randomEvent(rng *rand.Rand) int32 {
-	var pending, bound, running []string
+	var pending, bound, running, ending []string
 	for _, p := range sim.pods {
 		switch {
 		case p.DeletionTimestamp != nil || observation.Ended(p) || render.IsResolver(p):
@@ -122,6 +123,8 @@ func (sim *simulation) randomEvent(rng *rand.Rand) int32 {
 			pending = append(pending, p.Name)
 		case p.Status.Phase == corev1.PodPending:
 			bound = append(bound, p.Name)
+		case outlived(p):
+			ending = append(ending, p.Name)
 		default:
 			running = append(running, p.Name)
 		}
@@ -129,7 +132,7 @@ func (sim *simulation) randomEvent(rng *rand.Rand) int32 {
 	anyOf := func(names []string) string { return names[rng.IntN(len(names))] }
 	onNodes := slices.Concat(bound, running)
 	bindable := len(pending) > 0 && sim.gangIsComplete() && sim.job.Status.Phase != v1alpha1.PhaseDraining
-	switch n := rng.IntN(20); {
+	switch n := rng.IntN(22); {
 	case n < 3 && bindable:
 		sim.bind(pending...)
 	case n < 5 && len(bound) > 0:
@@ -145,13 +148,17 @@ func (sim *simulation) randomEvent(rng *rand.Rand) int32 {
 	case n == 13 && len(running) > 0:
 		sim.evictOverLimit(anyOf(running), `Usage of EmptyDir volume "scratch" exceeds the limit "1Gi". `)
 		return 1
-	case n >= 18 && len(running) > 0 && spec.Scope(sim.job) == v1alpha1.ScopeRank:
+	case (n == 18 || n == 19) && len(running) > 0 && spec.Scope(sim.job) == v1alpha1.ScopeRank:
 		if n == 18 {
 			sim.restartNodeInPlace(anyOf(running))
 			return 0
 		}
 		sim.restartContainers(anyOf(running))
 		return 1
+	case n == 20 && len(ending) > 0:
+		sim.endProxy([]int32{0, 0, 137}[rng.IntN(3)], anyOf(ending))
+	case n == 21 && len(running) > 0 && sim.beside == besideProxy:
+		sim.endProxy(1, anyOf(running))
 	case n == 17 && len(running) > 0:
 		sim.disruptions++
 		sim.restartNode(anyOf(running))
@@ -214,14 +221,18 @@ func (sim *simulation) chooseResumePoint(rng *rand.Rand) {
 func (sim *simulation) obeySIGTERM(rng *rand.Rand) {
 	if decision.Answer(sim.job).Command == checkpoint.CommandCheckpointAndExit && rng.IntN(2) == 0 {
 		for _, name := range sim.rankNames() {
-			if p := sim.findPod(name); p.Status.Phase == corev1.PodRunning {
+			if p := sim.findPod(name); p.Status.Phase == corev1.PodRunning && !trainerEnded(p) {
 				sim.exit(0, name)
 			}
 		}
 	}
 	for _, p := range slices.Clone(sim.pods) {
 		runs := p.Status.Phase == corev1.PodRunning && !render.IsResolver(p)
-		if runs && p.DeletionTimestamp != nil && rng.IntN(2) == 0 {
+		switch {
+		case !runs || p.DeletionTimestamp == nil || rng.IntN(2) == 0:
+		case outlived(p):
+			sim.endProxy(0, p.Name)
+		default:
 			sim.exit([]int32{0, 0, 143}[rng.IntN(3)], p.Name)
 		}
 	}
@@ -258,7 +269,7 @@ func (sim *simulation) randomTraining(rng *rand.Rand) {
 		}
 	}
 	first := sim.findPod("bert-worker-0")
-	if first == nil || first.Status.Phase != corev1.PodRunning {
+	if first == nil || first.Status.Phase != corev1.PodRunning || trainerEnded(first) {
 		return
 	}
 	if st := sim.job.Status; sim.trainedAttempt != st.Attempt {
@@ -299,12 +310,12 @@ func (sim *simulation) runToTheEnd() {
 	for range 60 {
 		sim.removeTerminating()
 		sim.converge()
-		if sim.job.Status.Phase.Finished() {
+		if sim.job.Status.Phase.Finished() && !slices.ContainsFunc(sim.pods, outlived) {
 			break
 		}
 		for _, p := range slices.Clone(sim.pods) {
 			switch {
-			case observation.Ended(p):
+			case observation.Ended(p) || outlived(p): // the operator deletes the latter
 			case render.IsResolver(p):
 				sim.finishSearch()
 			case p.Spec.NodeName == "" && sim.gangIsComplete():

@@ -32,6 +32,7 @@ func (sim *simulation) createRank(rank spec.RankRef) {
 	sim.checkResumePath(pod)
 	sim.checkMLflow(pod)
 	sim.checkNamesOf(sim.job.Status.Attempt)
+	sim.inject(pod)
 	sim.addPod(pod)
 }
 
@@ -175,6 +176,7 @@ func (sim *simulation) start(names ...string) {
 			setContainerState(p, corev1.ContainerState{
 				Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(sim.now)},
 			})
+			startProxy(p)
 		})
 	}
 	sim.logf("%d pods are running", len(orAll(names, sim.rankNames())))
@@ -198,22 +200,32 @@ func (sim *simulation) exit(code int32, names ...string) { sim.exitAt(sim.now, c
 func (sim *simulation) exitAt(at time.Time, code int32, names ...string) {
 	for _, name := range orAll(names, sim.rankNames()) {
 		sim.recordSuccess(sim.findPod(name), at, code)
-		sim.updatePod(name, func(p *corev1.Pod) {
-			reason := "Completed"
-			p.Status.Phase = corev1.PodSucceeded
-			if !sim.oldKubelets {
-				p.Status.ObservedGeneration = p.Generation
-			}
-			if code != 0 {
-				p.Status.Phase, reason = corev1.PodFailed, "Error"
-			}
-			setContainerState(p, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
-				ExitCode: code, Reason: reason, Message: "the log's last line",
-				FinishedAt: seconds(at),
-			}})
-		})
+		if restartsInPlace(sim.findPod(name), code) {
+			sim.restartAfter(terminated(at, code), []string{name})
+		} else {
+			sim.endTrainer(name, terminated(at, code))
+		}
 	}
 	sim.logf("%s: exit code %d", strings.Join(orAll(names, []string{"all"}), ", "), code)
+}
+
+// terminated returns the state of a container that ended by itself.
+func terminated(at time.Time, code int32) corev1.ContainerStateTerminated {
+	reason := "Completed"
+	if code != 0 {
+		reason = "Error"
+	}
+	return corev1.ContainerStateTerminated{
+		ExitCode: code, Reason: reason, Message: "the log's last line", FinishedAt: seconds(at),
+	}
+}
+
+// endTrainer ends the trainer of a pod, and the pod if nothing else runs in it.
+func (sim *simulation) endTrainer(name string, end corev1.ContainerStateTerminated) {
+	sim.updatePod(name, func(p *corev1.Pod) {
+		setContainerState(p, corev1.ContainerState{Terminated: &end})
+		sim.setPhase(p)
+	})
 }
 
 // restartNode ends ranks whose kubelet finds no container any more, so that their ends were not observed.
@@ -297,7 +309,7 @@ func (sim *simulation) failImagePull(name, reason string) {
 		setContainerState(p, corev1.ContainerState{
 			Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: "changes all the time"},
 		})
-		p.Status.ContainerStatuses[0].Image = p.Spec.Containers[0].Image
+		p.Status.ContainerStatuses[0].Image = "bert:1"
 	})
 	sim.logf("the kubelet of %s reports %s", name, reason)
 }
@@ -344,8 +356,11 @@ func (sim *simulation) preempt(names ...string) {
 	}
 }
 
+// setContainerState sets the state of the trainer, whose status is the first.
 func setContainerState(p *corev1.Pod, state corev1.ContainerState) {
-	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: p.Spec.Containers[0].Name, State: state}}
+	others := slices.DeleteFunc(p.Status.ContainerStatuses,
+		func(s corev1.ContainerStatus) bool { return s.Name != proxy })
+	p.Status.ContainerStatuses = append([]corev1.ContainerStatus{{Name: trainerIn(p), State: state}}, others...)
 }
 
 func orAll(names, all []string) []string {

@@ -88,6 +88,8 @@ type simulation struct {
 	// history limits the transitions in the status, unless it is 0.
 	history int
 
+	// beside runs in each pod beside the trainer.
+	beside beside
 	// podsLinger: deleted pods with a node stay Terminating until removePod.
 	podsLinger bool
 	// oldKubelets: kubelets do not report the observed generation of a pod.

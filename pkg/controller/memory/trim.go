@@ -20,8 +20,9 @@ func TrimPod(pod *corev1.Pod) {
 		containers[i].Name = pod.Spec.Containers[i].Name
 	}
 	pod.Spec = corev1.PodSpec{
-		NodeName: pod.Spec.NodeName, TerminationGracePeriodSeconds: pod.Spec.TerminationGracePeriodSeconds,
-		SchedulingGates: pod.Spec.SchedulingGates, Containers: containers,
+		NodeName: pod.Spec.NodeName, RestartPolicy: pod.Spec.RestartPolicy,
+		TerminationGracePeriodSeconds: pod.Spec.TerminationGracePeriodSeconds,
+		SchedulingGates:               pod.Spec.SchedulingGates, Containers: containers,
 	}
 	pod.Status = corev1.PodStatus{
 		ObservedGeneration: pod.Status.ObservedGeneration,

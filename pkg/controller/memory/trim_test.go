@@ -28,6 +28,15 @@ func TestLongMessages(t *testing.T) {
 	}
 }
 
+// TestTrimmedPodShowsItsRestartPolicy: with it decisions know whether a trainer that ended starts again.
+func TestTrimmedPodShowsItsRestartPolicy(t *testing.T) {
+	pod := &corev1.Pod{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever}}
+	TrimPod(pod)
+	if got := pod.Spec.RestartPolicy; got != corev1.RestartPolicyNever {
+		t.Errorf("the cached pod has restart policy %q", got)
+	}
+}
+
 // TestImageOfAContainerThatWaits: a blocker names the image that cannot be pulled, so a cached pod has it for
 // as long as its container waits, and no longer.
 func TestImageOfAContainerThatWaits(t *testing.T) {

@@ -19,7 +19,17 @@ func Refresh(o *observation.Observation, p *decision.Plan) bool {
 	countRanks(o, p, false)
 	p.Status.RankRestarts, p.Status.Restarts = o.RankRestarts(), o.Restarts()
 	news := RecordCheckpoints(o, p)
-	return recordDrain(o, p) || news
+	return recordDrain(o, p) || news || mustRemember(o)
+}
+
+// mustRemember reports whether a rank's success is lost with its pod.
+func mustRemember(o *observation.Observation) bool {
+	for i := range o.Ranks {
+		if o.MustRemember(&o.Ranks[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 // Conclude counts what a transition ends or begins.

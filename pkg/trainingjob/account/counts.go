@@ -119,29 +119,21 @@ func workers(o *observation.Observation) []v1alpha1.WorkerStatus {
 			if len(list) == maxWorkers {
 				return list
 			}
-			list = append(list, worker(o.Job.Name, trainerOf(o.Job, &o.Ranks[i]), &o.Ranks[i]))
+			list = append(list, worker(o.Job.Name, &o.Ranks[i]))
 		}
 	}
 	return list
 }
 
-// trainerOf returns the name of the rank's trainer container; "" without a pod.
-func trainerOf(job *v1alpha1.TrainingJob, r *observation.Rank) string {
-	if r.Pod == nil {
-		return ""
-	}
-	return spec.Framework(job).Trainer(&r.Pod.Spec).Name
-}
-
-func worker(job, trainer string, r *observation.Rank) v1alpha1.WorkerStatus {
+func worker(job string, r *observation.Rank) v1alpha1.WorkerStatus {
 	w := v1alpha1.WorkerStatus{
 		Role: r.Role, Index: r.Index, PodName: spec.PodName(job, r.RankRef), Phase: "Missing",
 	}
 	switch {
 	case r.Pod != nil:
-		w.Phase, w.Node = string(r.Pod.Status.Phase), r.Pod.Spec.NodeName
-		w.RestartCount = observation.RestartCount(r.Pod, trainer)
-		w.StartTime = observation.Started(r.Pod, trainer)
+		w.Phase, w.Node = string(r.Phase()), r.Pod.Spec.NodeName
+		w.RestartCount = observation.RestartCount(r.Pod, r.Trainer)
+		w.StartTime = observation.Started(r.Pod, r.Trainer)
 		if r.State == observation.RankEnding {
 			w.Phase = "Terminating"
 		} else if w.Phase == "" {

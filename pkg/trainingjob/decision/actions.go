@@ -19,6 +19,7 @@ func Act(o *observation.Observation, p *Plan) {
 	forceDelete(o, p)
 	switch o.Job.Status.Phase {
 	case v1alpha1.PhaseQueued, v1alpha1.PhaseStarting, v1alpha1.PhaseRunning:
+		endSucceeded(o, p)
 		keepGang(o, p)
 	case v1alpha1.PhaseDraining:
 		endRanks(o, p)
@@ -142,7 +143,7 @@ func endRanks(o *observation.Observation, p *Plan) {
 	} else if until, ok := awaitsPreemptor(o); ok {
 		p.WakeAt(until)
 	} else {
-		p.deletePods(o.Live, "the attempt is over")
+		endLive(o, p, "the attempt is over")
 	}
 	if len(o.Live) > 0 {
 		p.WakeAt(o.Now.Add(drainRecheck))
@@ -153,7 +154,7 @@ func endRanks(o *observation.Observation, p *Plan) {
 // quota.
 func cleanUp(o *observation.Observation, p *Plan) {
 	p.Group = Finish
-	p.deletePods(o.Live, "the job has finished")
+	endLive(o, p, "the job has finished")
 	run := o.Job.Spec.RunPolicy
 	if run.CleanPodPolicy != v1alpha1.CleanPodNone {
 		p.Service, p.Names = Remove, Remove

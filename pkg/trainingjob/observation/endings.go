@@ -10,7 +10,7 @@ import (
 // seconds, and they come from the clocks of different machines.
 const clockMargin = 2 * time.Second
 
-// stopRequested reports whether a disruption or a deletion stopped a pod that has ended. Its exit code 0 is
+// stopRequested reports whether a disruption or a deletion stopped a rank that has ended. Its exit code 0 is
 // then no success. If the order of the stop and the end is unknown it returns true: a repeated end of a
 // training costs less than a false success.
 //
@@ -21,14 +21,20 @@ const clockMargin = 2 * time.Second
 //     containers exit 0, and the condition's time is later than theirs.
 //   - The kubelet reports in status.observedGeneration which version of the pod it had when it reported the
 //     end, and a deletion raises the generation (KEP-5067): no clock is needed. Older kubelets do not set it.
+//     If another container ended after the trainer, the kubelet has reported since, so the version proves
+//     the order only if it is the older one.
 //   - deletionTimestamp minus the grace period is when the deletion was requested, until the kubelet removes
 //     the pod from the API server with a grace period of 0: then it is the time of that removal
 //     (apiserver/pkg/registry/rest, BeforeDelete), and the order is lost.
 //
 // It cannot detect a pod that the kubelet evicts for its own limits, with neither condition nor deletion, if
 // its containers exit 0 within the second that they get.
-func stopRequested(pod *corev1.Pod) bool {
-	ended := lastExit(pod)
+func stopRequested(pod *corev1.Pod, trainer string) bool {
+	last := lastExit(pod)
+	ended := last
+	if t := exitOf(pod, trainer); t != nil && !t.FinishedAt.IsZero() {
+		ended = t.FinishedAt.Time
+	}
 	if c := disrupted(pod); c != nil {
 		byKubelet := c.Reason == corev1.PodReasonTerminationByKubelet
 		if byKubelet || ended.IsZero() || !c.LastTransitionTime.After(ended.Add(clockMargin)) {
@@ -39,7 +45,10 @@ func stopRequested(pod *corev1.Pod) bool {
 		return false
 	}
 	if seen := pod.Status.ObservedGeneration; seen > 0 && pod.Generation > 0 {
-		return seen >= pod.Generation // else its kubelet reported the end before it knew of any deletion
+		before := seen < pod.Generation // its kubelet reported the end before it knew of any deletion
+		if before || Ended(pod) && !ended.Before(last) {
+			return !before
+		}
 	}
 	requested, known := deletionRequested(pod)
 	return !known || ended.IsZero() || !requested.After(ended.Add(clockMargin))

@@ -67,7 +67,7 @@ func TestStopRequested(t *testing.T) {
 		for _, edit := range c.edits {
 			edit(pod)
 		}
-		if got := stopRequested(pod); got != c.want {
+		if got := stopRequested(pod, ""); got != c.want {
 			t.Errorf("%s: %t, want %t", name, got, c.want)
 		}
 	}

@@ -12,7 +12,6 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
-	"mlplatform.example.com/trainingjob-operator/pkg/framework"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
@@ -35,17 +34,16 @@ type Failure struct {
 // failure usually causes the others.
 func failedRanks(job *v1alpha1.TrainingJob, ranks *Attempt) []Failure {
 	var failed []Failure
-	fw := spec.Framework(job)
 	for i := range ranks.Ranks {
 		r := &ranks.Ranks[i]
 		pod := r.LastPod()
-		if pod == nil || r.State == RankSucceeded || pod.Status.Phase != corev1.PodFailed {
+		if pod == nil || r.State == RankSucceeded || r.Phase() != corev1.PodFailed {
 			continue
 		}
-		if _, taken := takenAway(fw, r, pod); taken {
+		if _, taken := takenAway(r); taken {
 			continue
 		}
-		f := failureOf(fw, r.RankRef, pod)
+		f := failureOf(r)
 		switch r.Policy {
 		case v1alpha1.RestartNever:
 			f.Permanent = true
@@ -83,16 +81,18 @@ func FirstFailure(failed []Failure) Failure {
 	return failed[0]
 }
 
-// failureOf returns the failure of a pod from its failed container: the trainer, if that failed.
-func failureOf(fw framework.Framework, ref spec.RankRef, pod *corev1.Pod) Failure {
+// failureOf returns the failure of a rank from a failed container of its last pod: the trainer, if that
+// failed.
+func failureOf(r *Rank) Failure {
+	pod := r.LastPod()
 	f := Failure{
-		Rank: ref, Pod: pod, Reason: Line(pod.Status.Reason), Message: Lines(pod.Status.Message),
+		Rank: r.RankRef, Pod: pod, Reason: Line(pod.Status.Reason), Message: Lines(pod.Status.Message),
 		Finished: lastChange(pod),
 	}
 	if brokeOwnLimit(pod) {
 		return f // the exit code says how its containers bore being killed
 	}
-	containers := failedContainers(pod, fw.Trainer(&pod.Spec).Name)
+	containers := failedContainers(pod, r.Trainer)
 	if len(containers) == 0 {
 		return f
 	}

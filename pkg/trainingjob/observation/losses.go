@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/pkg/framework"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
@@ -37,18 +36,17 @@ func causes(lost []Loss, failed []Failure) []Loss {
 func lostRanks(job *v1alpha1.TrainingJob, ranks *Attempt) []Loss {
 	var lost []Loss
 	var missing []spec.RankRef
-	fw := spec.Framework(job)
 	for i := range ranks.Ranks {
 		r := &ranks.Ranks[i]
 		switch r.State {
 		case RankMissing:
 			if r.Departed == nil {
 				missing = append(missing, r.RankRef)
-			} else if l, ok := takenAway(fw, r, r.Departed); ok {
+			} else if l, ok := takenAway(r); ok {
 				lost = append(lost, l)
 			}
 		case RankEnding, RankFailed:
-			if l, ok := takenAway(fw, r, r.Pod); ok {
+			if l, ok := takenAway(r); ok {
 				lost = append(lost, l)
 			}
 		}
@@ -132,11 +130,12 @@ func vanished(job *v1alpha1.TrainingJob, ranks *Attempt) bool {
 	return present < known
 }
 
-// takenAway reports whether another client or the node stopped this pod while it held a node, and why. A pod
-// that failed by itself and was deleted later was not taken, nor was one that exceeded its own limits. A
-// trainer whose end was not observed was taken: its node restarted.
-func takenAway(fw framework.Framework, r *Rank, pod *corev1.Pod) (Loss, bool) {
-	if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodSucceeded && !r.CutShort {
+// takenAway reports whether another client or the node stopped a rank's last pod while it held a node, and
+// why. A rank that failed by itself and was deleted later was not taken, nor was one that exceeded its own
+// limits. A trainer whose end was not observed was taken: its node restarted.
+func takenAway(r *Rank) (Loss, bool) {
+	pod, phase := r.LastPod(), r.Phase()
+	if pod.Spec.NodeName == "" || phase == corev1.PodSucceeded && !r.CutShort {
 		return Loss{}, false
 	}
 	if c := disrupted(pod); c != nil {
@@ -149,12 +148,13 @@ func takenAway(fw framework.Framework, r *Rank, pod *corev1.Pod) (Loss, bool) {
 		message := fmt.Sprintf("%s: %s: %s", pod.Name, Line(pod.Status.Reason), sentence(pod.Status.Message))
 		return Loss{Rank: r.RankRef, Reason: v1alpha1.ReasonEvicted, Message: message}, true
 	}
-	if reason, ok := unobservedEnd(pod, fw.Trainer(&pod.Spec).Name); ok && pod.Status.Phase == corev1.PodFailed {
+	if reason, ok := unobservedEnd(pod, r.Trainer); ok && phase == corev1.PodFailed {
 		message := fmt.Sprintf("%s: the end of its trainer was not observed (%s), so node %s may have restarted",
 			pod.Name, reason, pod.Spec.NodeName)
 		return Loss{Rank: r.RankRef, Reason: v1alpha1.ReasonNodeLost, Message: message}, true
 	}
-	if pod.DeletionTimestamp != nil && (!Ended(pod) || stopRequested(pod)) {
+	ended := phase == corev1.PodSucceeded || phase == corev1.PodFailed
+	if pod.DeletionTimestamp != nil && (!ended || stopRequested(pod, r.Trainer)) {
 		message := fmt.Sprintf("pod %s was deleted by another client", pod.Name)
 		at, _ := deletionRequested(pod)
 		return Loss{Rank: r.RankRef, Reason: v1alpha1.ReasonPodDeleted, Message: message, requested: at}, true

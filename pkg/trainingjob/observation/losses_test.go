@@ -8,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/pkg/framework"
 )
 
 // TestTakenAway checks which pods count as taken by a disruption, and the reason.
@@ -88,7 +87,7 @@ func TestTakenAway(t *testing.T) {
 		"a mark that was taken back": {bound(target("x"), withdrawn), ""},
 	}
 	for name, c := range cases {
-		l, taken := takenAway(framework.Framework{}, &Rank{}, c.pod)
+		l, taken := takenAway(&Rank{Pod: c.pod, Trainer: "trainer"})
 		if taken != (c.want != "") || (taken && l.Reason != c.want) {
 			t.Errorf("%s: taken %t for %q, want %q", name, taken, l.Reason, c.want)
 		}

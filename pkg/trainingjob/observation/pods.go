@@ -51,7 +51,7 @@ func terminations(pod *corev1.Pod) []termination {
 			all = append(all, termination{t, false})
 		}
 		if t := s.State.Terminated; t != nil {
-			all = append(all, termination{t, Ended(pod) || pod.DeletionTimestamp != nil})
+			all = append(all, termination{t, isFinal(pod, t)})
 		}
 	}
 	return all

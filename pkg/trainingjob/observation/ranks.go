@@ -31,11 +31,15 @@ type Rank struct {
 	spec.RankRef
 	Policy v1alpha1.RestartPolicy
 	State  RankState
+	// Trainer is the name of the container whose end is the rank's end.
+	Trainer string
 	// Pod is nil while the rank has none. Departed is the last state of its deleted pod, if known.
 	Pod, Departed *corev1.Pod
 	// CutShort: it exited 0 after a stop was requested (see stopRequested), and rank 0 did not report that
 	// every step is trained.
 	CutShort bool
+	// Remembered: the status lists the rank as succeeded, so its pod is no longer needed.
+	Remembered bool
 }
 
 // LastPod returns the rank's pod, or its departed pod; nil if neither is known.
@@ -97,8 +101,10 @@ func attemptOf(s *Snapshot) Attempt {
 	}
 	o.Ranks = make([]Rank, 0, spec.RanksOf(o.Roles))
 	reporter, _ := spec.Reporter(o.Roles)
+	fw := spec.Framework(s.Job)
 	for _, role := range o.Roles {
 		done := spec.ParseIndexes(s.Job.Status.ReplicaStatuses[role.Name].SucceededIndexes)
+		trainer := fw.Trainer(&role.Template.Spec).Name
 		for i := range role.Replicas {
 			r := Rank{RankRef: spec.RankRef{Role: role.Name, Index: i}, Policy: role.RestartPolicy}
 			name := spec.PodName(s.Job.Name, r.RankRef)
@@ -108,8 +114,9 @@ func attemptOf(s *Snapshot) Attempt {
 			} else {
 				r.Departed = departed[name]
 			}
-			r.State = stateOf(&r, done.Has(i))
-			if r.State == RankSucceeded && !done.Has(i) {
+			r.Trainer, r.Remembered = trainerOf(fw, trainer, r.LastPod()), done.Has(i)
+			r.State = stateOf(&r)
+			if r.State == RankSucceeded && !r.Remembered {
 				r.checkCutShort(cooperates && r.RankRef == reporter)
 			}
 			o.Ranks = append(o.Ranks, r)
@@ -127,19 +134,17 @@ func livePods(pods []*corev1.Pod) []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), Ended)
 }
 
-func stateOf(r *Rank, remembered bool) RankState {
-	switch pod := r.Pod; {
-	case remembered, pod == nil && r.Departed != nil && r.Departed.Status.Phase == corev1.PodSucceeded:
+func stateOf(r *Rank) RankState {
+	switch pod, phase := r.Pod, r.Phase(); {
+	case r.Remembered, phase == corev1.PodSucceeded:
 		return RankSucceeded
 	case pod == nil:
 		return RankMissing
-	case pod.Status.Phase == corev1.PodSucceeded:
-		return RankSucceeded
-	case pod.Status.Phase == corev1.PodFailed:
+	case phase == corev1.PodFailed:
 		return RankFailed
 	case pod.DeletionTimestamp != nil:
 		return RankEnding
-	case pod.Status.Phase == corev1.PodRunning:
+	case phase == corev1.PodRunning:
 		return RankRunning
 	case pod.Spec.NodeName != "":
 		return RankBound
@@ -150,7 +155,7 @@ func stateOf(r *Rank, remembered bool) RankState {
 // checkCutShort marks a rank that exited 0 because it was stopped, which is no success. The exception is a
 // rank that reports (believed) and whose agent reported that every step is trained.
 func (r *Rank) checkCutShort(believed bool) {
-	if pod := r.LastPod(); !stopRequested(pod) || believed && reportedCompleted(pod) {
+	if pod := r.LastPod(); !stopRequested(pod, r.Trainer) || believed && reportedCompleted(pod) {
 		return
 	}
 	r.State, r.CutShort = RankFailed, true

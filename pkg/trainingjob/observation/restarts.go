@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
 // recoveryTime is how long before and after a rank was created again, or started again, restarts of
@@ -53,13 +52,12 @@ func (o *Observation) RankRestarts() int32 {
 // an elastic gang a failure breaks all ranks, so only the rank with the most restarts counts.
 func (o *Observation) ContainerRestarts() int32 {
 	var total int32
-	fw := spec.Framework(o.Job)
 	for i := range o.Ranks {
 		r := &o.Attempt.Ranks[i]
 		if !countsRestarts(r) {
 			continue
 		}
-		if n := RestartCount(r.Pod, fw.Trainer(&r.Pod.Spec).Name); o.Elastic {
+		if n := RestartCount(r.Pod, r.Trainer); o.Elastic {
 			total = max(total, n)
 		} else {
 			total += n
@@ -87,16 +85,14 @@ func countsRestarts(r *Rank) bool { return r.Pod != nil && r.Policy != v1alpha1.
 func (o *Observation) disruptionRestarted() bool {
 	var last time.Time
 	var nodes []time.Time
-	fw := spec.Framework(o.Job)
 	for i := range o.Ranks {
 		r := &o.Attempt.Ranks[i]
 		if !countsRestarts(r) {
 			continue
 		}
-		trainer := fw.Trainer(&r.Pod.Spec).Name
 		for _, s := range slices.Concat(r.Pod.Status.InitContainerStatuses, r.Pod.Status.ContainerStatuses) {
 			ended := s.LastTerminationState.Terminated
-			if ended == nil || s.RestartCount == 0 || s.Name != trainer && !runsToCompletion(r.Pod, s.Name) {
+			if ended == nil || s.RestartCount == 0 || s.Name != r.Trainer && !runsToCompletion(r.Pod, s.Name) {
 				continue
 			}
 			at := ended.FinishedAt.Time
@@ -120,7 +116,6 @@ func (o *Observation) lostRankNear(at time.Time) bool {
 	if o.Job.Status.Phase != v1alpha1.PhaseRunning {
 		return false
 	}
-	fw := spec.Framework(o.Job)
 	for i := range o.Ranks {
 		r := &o.Attempt.Ranks[i]
 		switch {
@@ -136,7 +131,7 @@ func (o *Observation) lostRankNear(at time.Time) bool {
 		if !r.Pod.CreationTimestamp.After(o.PhaseSince()) {
 			continue // it is as old as the gang
 		}
-		start := Started(r.Pod, fw.Trainer(&r.Pod.Spec).Name)
+		start := Started(r.Pod, r.Trainer)
 		if start == nil && i == 0 {
 			return true // the rendezvous is at rank 0
 		}
