@@ -74,6 +74,8 @@ func (c *conversion) template(job *v1alpha1.TrainingJob, t *corev1.PodTemplateSp
 		c.warn(at.Child("ephemeralContainers"), noCounterpart+": no new pod may have one")
 		pod.EphemeralContainers = nil
 	}
+	c.restarts(pod.InitContainers, corev1.ContainerRestartPolicyAlways, at.Child("initContainers"))
+	c.restarts(pod.Containers, "", at.Child("containers"))
 	pod.Tolerations = c.tolerations(pod.Tolerations, at.Child("tolerations"))
 	c.withoutReserved(job, pod, at)
 	t.Labels = c.groupMetadata(job, t.Labels, path.Child("metadata", "labels"))
@@ -104,6 +106,23 @@ func (c *conversion) templateMetadata(t *corev1.PodTemplateSpec, path *field.Pat
 	labels, annotations := t.Labels, t.Annotations
 	t.ObjectMeta = corev1.PodTemplateSpec{}.ObjectMeta
 	t.Labels, t.Annotations = labels, annotations
+}
+
+// restarts takes out how containers restart alone, except for the allowed policy.
+func (c *conversion) restarts(
+	containers []corev1.Container, allowed corev1.ContainerRestartPolicy, path *field.Path,
+) {
+	for i := range containers {
+		container, at := &containers[i], path.Index(i)
+		if p := container.RestartPolicy; p != nil && *p != allowed {
+			c.warn(at.Child("restartPolicy"), noCounterpart+": the role's restartPolicy decides")
+			container.RestartPolicy = nil
+		}
+		if container.RestartPolicyRules != nil {
+			c.warn(at.Child("restartPolicyRules"), noCounterpart+": the role's restartPolicy decides")
+			container.RestartPolicyRules = nil
+		}
+	}
 }
 
 func (c *conversion) drop(path *field.Path, value *string, why string) {

@@ -193,6 +193,13 @@ func podSpecs() map[string]spec {
 	container := func(edit func(*corev1.Container)) func(*v1alpha1.TrainingJob) {
 		return worker(func(t *corev1.PodTemplateSpec) { edit(&t.Spec.Containers[0]) })
 	}
+	initContainer := func(edit func(*corev1.Container)) func(*v1alpha1.TrainingJob) {
+		return worker(func(t *corev1.PodTemplateSpec) {
+			c := corev1.Container{Name: "proxy", Image: "proxy:1"}
+			edit(&c)
+			t.Spec.InitContainers = []corev1.Container{c}
+		})
+	}
 	const template = "spec.replicaSpecs.Worker.template"
 	const first = template + ".spec.containers.0"
 	return map[string]spec{
@@ -230,6 +237,42 @@ func podSpecs() map[string]spec {
 			reason: "the operator decides it, and nothing is ignored", full: true,
 			edit:   worker(func(t *corev1.PodTemplateSpec) { t.Spec.RestartPolicy = corev1.RestartPolicyNever }),
 			fields: []string{template + ".spec.restartPolicy"}, says: "set the role's restartPolicy",
+		},
+		"a restart policy of a container": {
+			reason: "a rank that restarts alone never meets its gang again", full: true,
+			edit: container(func(c *corev1.Container) {
+				c.RestartPolicy = new(corev1.ContainerRestartPolicyOnFailure)
+			}),
+			fields: []string{first + ".restartPolicy"}, says: "set the role's restartPolicy",
+		},
+		"restart rules of a container": {
+			reason: "a rank that restarts alone never meets its gang again", full: true,
+			edit: container(func(c *corev1.Container) {
+				c.RestartPolicyRules = []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleActionRestart}}
+			}),
+			fields: []string{first + ".restartPolicyRules"}, says: "set the role's restartPolicy",
+		},
+		"a native sidecar": {
+			reason: "the kubelet restarts it, and ends it with the trainer", full: true,
+			edit: initContainer(func(c *corev1.Container) {
+				c.RestartPolicy = new(corev1.ContainerRestartPolicyAlways)
+			}),
+		},
+		"an init container with another restart policy": {
+			reason: "its failure is the rank's", full: true,
+			edit: initContainer(func(c *corev1.Container) {
+				c.RestartPolicy = new(corev1.ContainerRestartPolicyOnFailure)
+			}),
+			fields: []string{template + ".spec.initContainers.0.restartPolicy"}, says: "set the role's restartPolicy",
+		},
+		"restart rules of a native sidecar": {
+			reason: "a rule can restart all containers of the pod", full: true,
+			edit: initContainer(func(c *corev1.Container) {
+				c.RestartPolicy = new(corev1.ContainerRestartPolicyAlways)
+				c.RestartPolicyRules = []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleActionRestart}}
+			}),
+			fields: []string{template + ".spec.initContainers.0.restartPolicyRules"},
+			says:   "set the role's restartPolicy",
 		},
 		"a host name in a pod template": {
 			reason: "the operator decides it, and nothing is ignored", full: true,

@@ -34,7 +34,7 @@ const (
 )
 
 // FuzzValidateRender: whatever Validate accepts can be rendered, for every scheduler, and no pod passes the
-// scheduler by. An ordinary test run executes the seeds;
+// scheduler by or restarts alone. An ordinary test run executes the seeds;
 // `go test -fuzz FuzzValidateRender -fuzzminimizetime=5x ./pkg/trainingjob/validation` searches further.
 func FuzzValidateRender(f *testing.F) {
 	for _, seed := range seeds(f) {
@@ -134,6 +134,11 @@ func checkRank(t *testing.T, job *v1alpha1.TrainingJob, pod *corev1.Pod) {
 	if pod.Spec.Hostname != pod.Name || pod.Spec.Subdomain != spec.ServiceName(job.Name) ||
 		pod.Spec.HostnameOverride != nil {
 		t.Fatalf("host name %q.%q", pod.Spec.Hostname, pod.Spec.Subdomain)
+	}
+	for _, c := range pod.Spec.Containers {
+		if c.RestartPolicy != nil || c.RestartPolicyRules != nil {
+			t.Fatalf("container %s restarts alone", c.Name)
+		}
 	}
 	for _, metadata := range []map[string]string{pod.Labels, pod.Annotations} {
 		for key := range metadata {

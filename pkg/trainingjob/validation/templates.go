@@ -49,10 +49,21 @@ func validatePodSpec(pod *corev1.PodSpec, path *field.Path) field.ErrorList {
 	}
 	names := map[string]bool{}
 	for i, c := range pod.InitContainers {
-		errs = append(errs, validateContainer(c, names, pod.Volumes, path.Child("initContainers").Index(i))...)
+		at := path.Child("initContainers").Index(i)
+		errs = append(errs, validateContainer(c, names, pod.Volumes, at)...)
+		if p := c.RestartPolicy; p != nil && *p != corev1.ContainerRestartPolicyAlways {
+			errs = append(errs, field.Forbidden(at.Child("restartPolicy"), "an init container sets a restartPolicy "+
+				"other than Always, which the operator decides: remove it (set the role's restartPolicy)"))
+		}
 	}
 	for i, c := range pod.Containers {
-		errs = append(errs, validateContainer(c, names, pod.Volumes, path.Child("containers").Index(i))...)
+		at := path.Child("containers").Index(i)
+		errs = append(errs, validateContainer(c, names, pod.Volumes, at)...)
+		if c.RestartPolicy != nil {
+			errs = append(errs, field.Forbidden(at.Child("restartPolicy"), "a container sets restartPolicy, which "+
+				"the operator decides: remove it (set the role's restartPolicy; an init container with "+
+				"restartPolicy Always is a sidecar)"))
+		}
 	}
 	return errs
 }
@@ -72,6 +83,11 @@ func validateContainer(
 	names[c.Name] = true
 	if c.Image == "" {
 		errs = append(errs, field.Required(path.Child("image"), "a container needs an image"))
+	}
+	if c.RestartPolicyRules != nil {
+		errs = append(errs, field.Forbidden(path.Child("restartPolicyRules"), "a container sets "+
+			"restartPolicyRules, which would restart it without counting: remove them (set the role's "+
+			"restartPolicy)"))
 	}
 	errs = append(errs, validateResources(c.Resources, path.Child("resources"))...)
 	return append(errs, validateMounts(c.VolumeMounts, volumes, path.Child("volumeMounts"))...)

@@ -61,6 +61,49 @@ func TestValidateOrder(t *testing.T) {
 	}
 }
 
+// TestContainersThatRestart: only native sidecars are restarted alone, in both restart scopes.
+func TestContainersThatRestart(t *testing.T) {
+	policy := func(p corev1.ContainerRestartPolicy) corev1.Container {
+		return corev1.Container{RestartPolicy: &p}
+	}
+	const always, onFailure = corev1.ContainerRestartPolicyAlways, corev1.ContainerRestartPolicyOnFailure
+	rules := corev1.Container{
+		RestartPolicyRules: []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleActionRestart}},
+	}
+	for name, c := range map[string]struct {
+		container corev1.Container
+		init      bool
+		want      string
+	}{
+		"no policy":                  {corev1.Container{}, false, ""},
+		"OnFailure":                  {policy(onFailure), false, "containers[0].restartPolicy"},
+		"Always":                     {policy(always), false, "containers[0].restartPolicy"},
+		"rules":                      {rules, false, "containers[0].restartPolicyRules"},
+		"a native sidecar":           {policy(always), true, ""},
+		"an init container":          {policy(onFailure), true, "initContainers[1].restartPolicy"},
+		"rules of an init container": {rules, true, "initContainers[1].restartPolicyRules"},
+	} {
+		for _, scope := range []v1alpha1.RestartScope{v1alpha1.ScopeGang, v1alpha1.ScopeRank} {
+			job := jobtest.New(0, jobtest.Roles)
+			job.Spec.RunPolicy.RestartScope = scope
+			c.container.Name, c.container.Image = "other", "other:1"
+			role := job.Spec.ReplicaSpecs[v1alpha1.RoleWorker]
+			if pod := &role.Template.Spec; c.init {
+				pod.InitContainers = []corev1.Container{{Name: "first", Image: "first:1"}, c.container}
+			} else {
+				pod.Containers = []corev1.Container{c.container}
+			}
+			job.Spec.ReplicaSpecs[v1alpha1.RoleWorker] = role
+			errs := Validate(job)
+			if c.want == "" && len(errs) > 0 || c.want != "" && (len(errs) != 1 ||
+				errs[0].Field != "spec.replicaSpecs[Worker].template.spec."+c.want ||
+				!strings.Contains(errs[0].Detail, "set the role's restartPolicy")) {
+				t.Errorf("%s in scope %s: %v, want %q", name, scope, errs, c.want)
+			}
+		}
+	}
+}
+
 // TestLargeGangs: a gang whose framework cannot tell its ranks of each other is refused
 // before there are pods.
 func TestLargeGangs(t *testing.T) {
