@@ -128,6 +128,9 @@ const (
 	ReasonGroupRejected = "GroupRejected"
 	// ReasonTerminating: pods of the previous attempt still exist.
 	ReasonTerminating = "Terminating"
+	// ReasonPodHangs: a deleted pod has not ended two minutes after its grace period, although its node is
+	// ready.
+	ReasonPodHangs = "PodHangs"
 	// ReasonNotJudged: the scheduler has not reported on the gang yet.
 	ReasonNotJudged = "NotJudged"
 	// ReasonWaitingInQueue: the scheduler has seen the gang and not placed it, for an unknown reason.

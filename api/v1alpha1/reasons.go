@@ -18,7 +18,7 @@ var reasons = []string{
 	ReasonImagePullFailed, ReasonContainerNotStarted, ReasonContainerCreating, ReasonCheckpointKnown,
 	ReasonNoCheckpoint, ReasonUnresolved, ReasonCheckpointLost, ReasonPlaceChanged, ReasonStepsRepeated,
 	ReasonStepsContinued, ReasonReportsOff, ReasonReportsOn, ReasonMakesRoom, ReasonHandedOver,
-	ReasonRoomReserved, ReasonWaitingClassUnusable,
+	ReasonRoomReserved, ReasonWaitingClassUnusable, ReasonPodHangs,
 }
 
 // KnownReason reports whether a reason belongs to this API. Schedulers have others, which other clients can

@@ -252,10 +252,11 @@ type Lifecycle struct {
 	// 86400. Then the operator releases the nodes and requeues the gang after a backoff.
 	StartTimeoutSeconds int `json:"startTimeoutSeconds"`
 	// ForceDeleteAfterSeconds is how long after its grace period the operator deletes a pod by force if its
-	// node does not respond: 0 (never), or 60 to 86400. Until then its gang cannot restart and keeps its
-	// quota. If the node is only disconnected, two pods of a rank can then run at the same time. Checkpoints
-	// are safe (each attempt has its own directory); other files are not. With 0, an admin must delete the
-	// node or taint it with node.kubernetes.io/out-of-service.
+	// node is deleted or not ready: 0 (never), or 60 to 86400. Until then its gang cannot restart and keeps
+	// its quota. If the node is only disconnected, two pods of a rank can then run at the same time.
+	// Checkpoints are safe (each attempt has its own directory); other files are not. With 0, an admin must
+	// delete the node or taint it with node.kubernetes.io/out-of-service. A pod that hangs on a ready node is
+	// never deleted by force (blocker PodHangs).
 	ForceDeleteAfterSeconds int `json:"forceDeleteAfterSeconds"`
 }
 

@@ -66,6 +66,7 @@ var meanings = map[string]string{
 	v1alpha1.ReasonImagePullFailed:       "an image cannot be pulled",
 	v1alpha1.ReasonContainerNotStarted:   "a container cannot start",
 	v1alpha1.ReasonContainerCreating:     "containers are being created",
+	v1alpha1.ReasonPodHangs:              "a deleted pod does not end, although its node is ready",
 	v1alpha1.ReasonNodeLost:              "a node does not respond, and a rank on it can still run",
 	v1alpha1.ReasonResolving:             "the operator searches the volume for the checkpoint to resume from",
 }

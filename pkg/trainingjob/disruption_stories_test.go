@@ -3,6 +3,8 @@ package trainingjob
 import (
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
@@ -179,6 +181,45 @@ var disruptionStories = map[string]story{
 		sim.narrate("the operator deletes the pod by force, as the admin allows")
 		sim.bindAndStart()
 		sim.narrate("all ranks are running")
+	}},
+	"a-pod-hangs-on-a-ready-node": {jobtest.New(3), func(sim *simulation) {
+		sim.lifecycle.ForceDelete = 5 * time.Minute
+		runGang(sim)
+		sim.podsLinger = true
+		sim.preempt("bert-worker-0")
+		sim.narrate("a rank is preempted")
+		sim.removePod("bert-worker-0")
+		sim.removePod("bert-worker-1")
+		sim.advance(30*time.Second + 2*time.Minute - time.Second)
+		sim.narrate("the pod on node-2 has had its grace period of 30 s, and its kubelet nearly two minutes more")
+		sim.advanceToWake()
+		sim.narrate("the pod hangs; the operator does not delete it by force, because its process still runs")
+		sim.advance(24 * time.Hour)
+		sim.narrate("the operator still waits")
+		sim.updatePod("bert-worker-2", func(p *corev1.Pod) { p.Finalizers = []string{"example.com/audit"} })
+		sim.exit(137, "bert-worker-2")
+		sim.narrate("the process has ended, and a finalizer keeps the pod")
+		sim.advance(observation.StatusDelay)
+		sim.narrate("the reason lasts")
+		sim.removePod("bert-worker-2")
+		sim.narrate("the pod is deleted")
+		sim.bindAndStart()
+		sim.narrate("all ranks are running")
+	}},
+	"rank-scope-a-pod-hangs": {jobtest.New(3, func(j *v1alpha1.TrainingJob) {
+		j.Spec.RunPolicy.RestartScope = v1alpha1.ScopeRank
+		j.Spec.RunPolicy.SchedulingPolicy.MinAvailable = new(int32(2))
+	}), func(sim *simulation) {
+		runGang(sim)
+		sim.podsLinger = true
+		sim.preempt("bert-worker-2")
+		sim.narrate("scope Rank, minAvailable 2: one of three ranks is preempted, the others continue")
+		sim.advance(3 * time.Minute)
+		sim.narrate("its pod hangs on a ready node")
+		sim.removePod("bert-worker-2")
+		sim.narrate("the pod is deleted, and the operator replaces it")
+		sim.advance(observation.StatusDelay)
+		sim.narrate("nothing hangs")
 	}},
 	"a-rank-that-had-succeeded-runs-again": {jobtest.New(3), func(sim *simulation) {
 		runGang(sim)

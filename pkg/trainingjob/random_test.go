@@ -105,6 +105,7 @@ func randomHistory(t *testing.T, seed uint64) *simulation {
 			}
 		}
 		failures += sim.randomEvent(rng)
+		sim.checkHanging()
 		sim.randomTraining(rng)
 		sim.obeySIGTERM(rng)
 	}
@@ -132,7 +133,7 @@ func (sim *simulation) randomEvent(rng *rand.Rand) int32 {
 	anyOf := func(names []string) string { return names[rng.IntN(len(names))] }
 	onNodes := slices.Concat(bound, running)
 	bindable := len(pending) > 0 && sim.gangIsComplete() && sim.job.Status.Phase != v1alpha1.PhaseDraining
-	switch n := rng.IntN(22); {
+	switch n := rng.IntN(23); {
 	case n < 3 && bindable:
 		sim.bind(pending...)
 	case n < 5 && len(bound) > 0:
@@ -159,6 +160,8 @@ func (sim *simulation) randomEvent(rng *rand.Rand) int32 {
 		sim.endProxy([]int32{0, 0, 137}[rng.IntN(3)], anyOf(ending))
 	case n == 21 && len(running) > 0 && sim.beside == besideProxy:
 		sim.endProxy(1, anyOf(running))
+	case n == 22 && len(onNodes) > 0:
+		sim.hangPod(anyOf(onNodes))
 	case n == 17 && len(running) > 0:
 		sim.disruptions++
 		sim.restartNode(anyOf(running))
@@ -229,7 +232,7 @@ func (sim *simulation) obeySIGTERM(rng *rand.Rand) {
 	for _, p := range slices.Clone(sim.pods) {
 		runs := p.Status.Phase == corev1.PodRunning && !render.IsResolver(p)
 		switch {
-		case !runs || p.DeletionTimestamp == nil || rng.IntN(2) == 0:
+		case !runs || p.DeletionTimestamp == nil || sim.hanging[p.UID] || rng.IntN(2) == 0:
 		case outlived(p):
 			sim.endProxy(0, p.Name)
 		default:
@@ -246,6 +249,34 @@ func (sim *simulation) deleteAndRemove(name string) {
 	sim.exit(0, name)
 	sim.advance(3 * time.Second)
 	sim.removePod(name)
+}
+
+// hangPod deletes a rank, which does not end until checkHanging has seen it.
+func (sim *simulation) hangPod(name string) {
+	sim.logf("the user deletes %s, which hangs", name)
+	sim.disruptions++
+	sim.hanging[sim.findPod(name).UID] = true
+	sim.deletePod(sim.findPod(name))
+}
+
+// checkHanging checks that the blocker reports a pod that hangs, once its time is over. Then the pod ends.
+func (sim *simulation) checkHanging() {
+	hangs := func(p *corev1.Pod) bool { return sim.hanging[p.UID] && p.DeletionTimestamp != nil }
+	if !slices.ContainsFunc(sim.pods, hangs) {
+		return
+	}
+	sim.shouldCrash = func() bool { return false }
+	for range 3 { // the grace period, the margin, and the delay of a new reason
+		sim.converge()
+		sim.advance(90 * time.Second)
+	}
+	sim.converge()
+	st := sim.job.Status
+	if s := st.Scheduling; !st.Phase.Finished() && (s == nil || s.Blocker == nil ||
+		s.Blocker.Reason != v1alpha1.ReasonPodHangs) {
+		sim.t.Errorf("a pod hangs, and the status has %+v", s)
+	}
+	clear(sim.hanging)
 }
 
 // gangIsComplete reports whether minAvailable ranks have pods. A gang scheduler binds no rank before.
@@ -291,7 +322,7 @@ func (sim *simulation) randomTraining(rng *rand.Rand) {
 	if sim.agent.ReportURL != "" && rng.IntN(3) > 0 {
 		sim.postReport(sim.trainedStep, edit...)
 	}
-	if first.DeletionTimestamp != nil && rng.IntN(2) == 0 { // it exits after SIGTERM
+	if first.DeletionTimestamp != nil && !sim.hanging[first.UID] && rng.IntN(2) == 0 { // it exits after SIGTERM
 		sim.terminate(exited([]int32{0, 143}[rng.IntN(2)]), "bert-worker-0")
 	}
 }

@@ -89,6 +89,7 @@ func recordedHistory(t *testing.T, seed uint64) []*v1alpha1.TrainingJob {
 		sim.randomEvent(rng)
 		sim.randomTraining(rng)
 		sim.obeySIGTERM(rng)
+		clear(sim.hanging)
 	}
 	for i, v := range versions {
 		v.ResourceVersion = strconv.Itoa(7 + 3*i)

@@ -76,6 +76,9 @@ func (sim *simulation) deletePod(old *corev1.Pod) {
 		pod.Generation++
 	}
 	sim.pods[i] = pod
+	if sim.hanging[pod.UID] {
+		return
+	}
 	if !sim.podsLinger || observation.Ended(pod) || pod.Spec.NodeName == "" {
 		sim.removePod(pod.Name)
 	}
@@ -104,7 +107,7 @@ func (sim *simulation) removePod(name string) {
 // removeTerminating removes all terminating pods from the API server.
 func (sim *simulation) removeTerminating() {
 	for _, pod := range slices.Clone(sim.pods) {
-		if pod.DeletionTimestamp != nil {
+		if pod.DeletionTimestamp != nil && !sim.hanging[pod.UID] {
 			sim.removePod(pod.Name)
 		}
 	}

@@ -88,6 +88,8 @@ type simulation struct {
 	// history limits the transitions in the status, unless it is 0.
 	history int
 
+	// hanging pods stay Terminating until the end of a random history.
+	hanging map[types.UID]bool
 	// beside runs in each pod beside the trainer.
 	beside beside
 	// podsLinger: deleted pods with a node stay Terminating until removePod.
@@ -112,6 +114,7 @@ func newSimulation(t testing.TB, job *v1alpha1.TrainingJob) *simulation {
 		resumePaths:   map[int32]string{},
 		resumeReasons: map[string]int{},
 		succeeded:     map[string]bool{},
+		hanging:       map[types.UID]bool{},
 		shouldCrash:   func() bool { return false },
 		checksOwners:  1,
 		lifecycle:     observation.DefaultLifecycle(),

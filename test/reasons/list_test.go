@@ -30,9 +30,10 @@ var elsewhere = map[string]string{
 	"kueue.ReasonOutOfSync":         "test/quotas/kueue_multikueue_test.go prebuiltWorkloads",
 }
 
-// beforeAny are reasons in which no scheduler has a part, since the job has none yet: unit tests of
-// pkg/controller cover them (TestAllowedSchedulers).
-var beforeAny = []string{"ReasonSchedulerNotAllowed"}
+// withoutScheduler are reasons in which no scheduler has a part. Unit tests cover them: TestAllowedSchedulers
+// of pkg/controller, before the job has a scheduler, and the story a-pod-hangs-on-a-ready-node of
+// pkg/trainingjob.
+var withoutScheduler = []string{"ReasonSchedulerNotAllowed", "ReasonPodHangs"}
 
 // changes are reasons of transitions, conditions and their events. The stories of pkg/trainingjob cover them.
 // None may be the reason why a job waits; the test checks that.
@@ -63,7 +64,8 @@ func TestEveryReasonIsProvoked(t *testing.T) {
 		_, listed := elsewhere[name]
 		is := 0
 		for _, b := range []bool{
-			slices.Contains(here, name), listed, slices.Contains(changes, name), slices.Contains(beforeAny, name),
+			slices.Contains(here, name), listed, slices.Contains(changes, name),
+			slices.Contains(withoutScheduler, name),
 		} {
 			if b {
 				is++

@@ -108,6 +108,25 @@ func onLostNode(pod *corev1.Pod, nodes map[string]NodeState, now time.Time) bool
 		pod.Spec.NodeName != "" && !nodes[pod.Spec.NodeName].Ready
 }
 
+// hangMargin is how long after its grace period a deleted pod may still exist: the kubelet has killed its
+// processes by then, and unmounts its volumes.
+const hangMargin = 2 * time.Minute
+
+// HangsAt returns when a pod that is being deleted on a node that answers has taken too long: a process hangs
+// in a driver or in storage, or a finalizer holds the pod. It returns false for other pods.
+func (o *Observation) HangsAt(pod *corev1.Pod) (time.Time, bool) {
+	if pod.DeletionTimestamp == nil || !o.Nodes[pod.Spec.NodeName].Ready {
+		return time.Time{}, false
+	}
+	return pod.DeletionTimestamp.Add(hangMargin), true
+}
+
+// Hangs reports whether a pod has taken too long to be deleted (see HangsAt).
+func (o *Observation) Hangs(pod *corev1.Pod) bool {
+	at, ok := o.HangsAt(pod)
+	return ok && !o.Now.Before(at)
+}
+
 // vanished reports whether ranks that had a pod have none now, without an observed deletion (the operator was
 // down).
 //

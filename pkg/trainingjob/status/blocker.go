@@ -35,6 +35,7 @@ func refreshBlocker(o *observation.Observation, p *decision.Plan) bool {
 	if st.Phase.Finished() {
 		return false
 	}
+	wakeForHanging(o, p)
 	queued := st.Phase == v1alpha1.PhaseQueued
 	if queued && (!lookForReason(o, p) || decision.JustWoken(o, p)) {
 		return false

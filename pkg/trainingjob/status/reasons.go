@@ -18,7 +18,10 @@ import (
 // blocker returns the one reason why the gang does not run. The operator's own reasons come first, then those
 // of the cluster (scheduler.Explain has the order), then the scheduler's messages.
 func blocker(o *observation.Observation) (v1alpha1.Blocker, bool) {
-	if b, hung := hangingPods(o); hung {
+	if b, lost := podsOnLostNodes(o); lost {
+		return b, true
+	}
+	if b, hang := hangingPods(o); hang {
 		return b, true
 	}
 	switch o.Job.Status.Phase {
@@ -168,9 +171,9 @@ func unplaced(o *observation.Observation) string {
 	return ""
 }
 
-// hangingPods returns a blocker for pods whose deletion hangs on a node that does not answer. Only waiting is
-// safe: their containers may still run, and a second copy of a rank would corrupt the training.
-func hangingPods(o *observation.Observation) (v1alpha1.Blocker, bool) {
+// podsOnLostNodes returns a blocker for pods whose deletion hangs on a node that does not answer. Only
+// waiting is safe: their containers may still run, and a second copy of a rank would corrupt the training.
+func podsOnLostNodes(o *observation.Observation) (v1alpha1.Blocker, bool) {
 	var pods, nodes []string
 	for _, pod := range o.Pods {
 		if o.OnLostNode(pod) {
