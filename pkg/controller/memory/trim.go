@@ -19,10 +19,16 @@ func TrimPod(pod *corev1.Pod) {
 	for i := range containers {
 		containers[i].Name = pod.Spec.Containers[i].Name
 	}
+	var sidecars []corev1.Container // native ones; their restarts do not count
+	for _, c := range pod.Spec.InitContainers {
+		if c.RestartPolicy != nil {
+			sidecars = append(sidecars, corev1.Container{Name: c.Name, RestartPolicy: c.RestartPolicy})
+		}
+	}
 	pod.Spec = corev1.PodSpec{
 		NodeName: pod.Spec.NodeName, RestartPolicy: pod.Spec.RestartPolicy,
 		TerminationGracePeriodSeconds: pod.Spec.TerminationGracePeriodSeconds,
-		SchedulingGates:               pod.Spec.SchedulingGates, Containers: containers,
+		SchedulingGates:               pod.Spec.SchedulingGates, InitContainers: sidecars, Containers: containers,
 	}
 	pod.Status = corev1.PodStatus{
 		ObservedGeneration: pod.Status.ObservedGeneration,

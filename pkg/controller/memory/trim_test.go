@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
 
 // TestLongMessages: of a rank that waits nothing is kept that grows with the cluster.
@@ -34,6 +36,22 @@ func TestTrimmedPodShowsItsRestartPolicy(t *testing.T) {
 	TrimPod(pod)
 	if got := pod.Spec.RestartPolicy; got != corev1.RestartPolicyNever {
 		t.Errorf("the cached pod has restart policy %q", got)
+	}
+}
+
+// TestTrimmedPodCountsRestarts: restarts of init containers count, and those of native sidecars do not.
+func TestTrimmedPodCountsRestarts(t *testing.T) {
+	pod := &corev1.Pod{}
+	pod.Spec.InitContainers = []corev1.Container{
+		{Name: "fetch", Image: "fetch:1"},
+		{Name: "proxy", Image: "proxy:1", RestartPolicy: new(corev1.ContainerRestartPolicyAlways)},
+	}
+	pod.Status.InitContainerStatuses = []corev1.ContainerStatus{
+		{Name: "fetch", RestartCount: 3}, {Name: "proxy", RestartCount: 5},
+	}
+	TrimPod(pod)
+	if got := observation.RestartCount(pod, "trainer"); got != 3 {
+		t.Errorf("%d restarts of the cached pod count, want 3", got)
 	}
 }
 

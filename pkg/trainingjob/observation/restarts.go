@@ -1,6 +1,7 @@
 package observation
 
 import (
+	"iter"
 	"slices"
 	"time"
 
@@ -18,24 +19,33 @@ const recoveryTime = 10 * time.Minute
 // trainer to train: the trainer, and init containers that are no sidecars.
 func RestartCount(pod *corev1.Pod, trainer string) int32 {
 	var n int32
-	for i := range pod.Status.InitContainerStatuses {
-		if s := &pod.Status.InitContainerStatuses[i]; s.RestartCount > 0 && runsToCompletion(pod, s.Name) {
-			n += s.RestartCount
-		}
-	}
-	for i := range pod.Status.ContainerStatuses {
-		if s := &pod.Status.ContainerStatuses[i]; s.Name == trainer {
-			n += s.RestartCount
-		}
+	for s := range neededContainers(pod, trainer) {
+		n += s.RestartCount
 	}
 	return n
 }
 
-// runsToCompletion reports whether the init container must complete; a sidecar must not.
-func runsToCompletion(pod *corev1.Pod, container string) bool {
+// neededContainers yields the statuses of the containers whose restarts count (see RestartCount).
+func neededContainers(pod *corev1.Pod, trainer string) iter.Seq[*corev1.ContainerStatus] {
+	return func(yield func(*corev1.ContainerStatus) bool) {
+		for i := range pod.Status.InitContainerStatuses {
+			if s := &pod.Status.InitContainerStatuses[i]; !isNativeSidecar(pod, s.Name) && !yield(s) {
+				return
+			}
+		}
+		for i := range pod.Status.ContainerStatuses {
+			if s := &pod.Status.ContainerStatuses[i]; s.Name == trainer && !yield(s) {
+				return
+			}
+		}
+	}
+}
+
+// isNativeSidecar reports whether an init container is always restarted, beside the trainer.
+func isNativeSidecar(pod *corev1.Pod, container string) bool {
 	return slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool {
-		return c.Name == container &&
-			(c.RestartPolicy == nil || *c.RestartPolicy != corev1.ContainerRestartPolicyAlways)
+		return c.Name == container && c.RestartPolicy != nil &&
+			*c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 	})
 }
 
@@ -90,14 +100,14 @@ func (o *Observation) disruptionRestarted() bool {
 		if !countsRestarts(r) {
 			continue
 		}
-		for _, s := range slices.Concat(r.Pod.Status.InitContainerStatuses, r.Pod.Status.ContainerStatuses) {
+		for s := range neededContainers(r.Pod, r.Trainer) {
 			ended := s.LastTerminationState.Terminated
-			if ended == nil || s.RestartCount == 0 || s.Name != r.Trainer && !runsToCompletion(r.Pod, s.Name) {
+			if ended == nil || s.RestartCount == 0 {
 				continue
 			}
 			at := ended.FinishedAt.Time
 			if isUnobserved(ended) {
-				at = lastStart(&s)
+				at = lastStart(s)
 				nodes = append(nodes, at)
 			}
 			if at.After(last) {
