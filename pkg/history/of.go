@@ -34,6 +34,7 @@ func Of(cluster string, job *v1alpha1.TrainingJob, o Options) Record {
 	r.Preemptions = preemptionsOf(&job.Status, r.Transitions)
 	r.Samples = samplesOf(&job.Status)
 	r.Checkpoints = checkpointsOf(&job.Status)
+	clean(&r)
 	conclude(&r)
 	return r
 }
@@ -192,12 +193,13 @@ func inUTC(p *v1alpha1.CheckpointPoint) *v1alpha1.CheckpointPoint {
 	return &v1alpha1.CheckpointPoint{URI: p.URI, Step: p.Step, Time: &at}
 }
 
-// second returns a time in whole seconds, as in the API.
+// second returns a time in whole seconds, as in the API; zero if JSON cannot have its year in UTC.
 func second(t metav1.Time) time.Time {
-	if t.IsZero() {
+	utc := time.Unix(t.Unix(), 0).UTC()
+	if t.IsZero() || utc.Year() < 0 || utc.Year() > 9999 {
 		return time.Time{}
 	}
-	return time.Unix(t.Unix(), 0).UTC()
+	return utc
 }
 
 func optional(t *metav1.Time) *time.Time {

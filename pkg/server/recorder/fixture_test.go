@@ -26,13 +26,16 @@ import (
 
 const cluster = "east"
 
-// fakeStore joins records in memory. It can be away, and refuse a job.
+// fakeStore joins records in memory. It can be away, and reject some jobs.
 type fakeStore struct {
 	mu      sync.Mutex
 	away    bool
-	refuses types.UID
+	rejects func(history.Record) bool
 	records map[types.UID]history.Record
 	writes  int
+	// calls of Record, and the number of the one that wrote a job first.
+	calls int
+	wrote map[types.UID]int
 }
 
 var errAway = errors.New("connection refused")
@@ -40,11 +43,12 @@ var errAway = errors.New("connection refused")
 func (s *fakeStore) Record(_ context.Context, records []history.Record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.calls++
 	if s.away {
 		return errAway
 	}
 	for _, r := range records {
-		if r.Job.UID == s.refuses {
+		if s.rejects != nil && s.rejects(r) {
 			return errors.New("invalid byte sequence")
 		}
 	}
@@ -53,10 +57,22 @@ func (s *fakeStore) Record(_ context.Context, records []history.Record) error {
 			r = history.Merge(known, r)
 		}
 		if s.records == nil {
-			s.records = map[types.UID]history.Record{}
+			s.records, s.wrote = map[types.UID]history.Record{}, map[types.UID]int{}
+		}
+		if _, before := s.wrote[r.Job.UID]; !before {
+			s.wrote[r.Job.UID] = s.calls
 		}
 		s.records[r.Job.UID] = r
 		s.writes++
+	}
+	return nil
+}
+
+func (s *fakeStore) Writable(context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.away {
+		return errAway
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ const (
 	nameRecords           = "trainingjob_server_recorder_records_total"
 	nameFailures          = "trainingjob_server_recorder_failures_total"
 	nameDuration          = "trainingjob_server_recorder_write_duration_seconds"
+	nameRejected          = "trainingjob_server_recorder_rejected_total"
 	nameShed              = "trainingjob_server_recorder_shed_total"
 	nameFinalizers        = "trainingjob_server_finalizers_total"
 	nameFinalizerFailures = "trainingjob_server_finalizer_failures_total"
@@ -42,6 +43,8 @@ func MetricDescriptions() []metric.Description {
 		of(nameRecords, metric.Counter, "Written job records. A record can hold several versions.",
 			"clusters"),
 		of(nameFailures, metric.Counter, "Failed database writes. The server retries them.", "clusters"),
+		of(nameRejected, metric.Counter, "Job records that the database rejects although it takes others. The "+
+			"server drops them and logs the reason.", "clusters"),
 		duration,
 		of(nameShed, metric.Counter, "Data that the server dropped to save memory while the database was "+
 			"unavailable: versions (older ones of live jobs) and deleted (all but the deletion of a job).",
@@ -54,9 +57,9 @@ func MetricDescriptions() []metric.Description {
 
 // metrics of one recorder; the registry adds the cluster.
 type metrics struct {
-	records, failures, finalizerFailures prometheus.Counter
-	duration                             prometheus.Histogram
-	dropped, finalizers                  *prometheus.CounterVec
+	records, failures, rejected, finalizerFailures prometheus.Counter
+	duration                                       prometheus.Histogram
+	dropped, finalizers                            *prometheus.CounterVec
 }
 
 func newMetrics() *metrics {
@@ -72,7 +75,7 @@ func newMetrics() *metrics {
 		return c
 	}
 	return &metrics{
-		records: counter(nameRecords), failures: counter(nameFailures),
+		records: counter(nameRecords), failures: counter(nameFailures), rejected: counter(nameRejected),
 		finalizerFailures: counter(nameFinalizerFailures),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: nameDuration, Help: d[nameDuration].Help, Buckets: d[nameDuration].Buckets,
@@ -100,7 +103,7 @@ func (r *Recorder) Register(registry prometheus.Registerer) error {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: d[name].Help}, value)
 	}
 	for _, c := range []prometheus.Collector{
-		m.records, m.failures, m.finalizerFailures, m.duration, m.dropped, m.finalizers,
+		m.records, m.failures, m.rejected, m.finalizerFailures, m.duration, m.dropped, m.finalizers,
 		gauge(namePending, func() float64 { return float64(r.pending.len()) }),
 		gauge(nameLag, r.lag),
 		gauge(nameSynced, func() float64 {

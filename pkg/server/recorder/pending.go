@@ -28,11 +28,14 @@ type entry struct {
 	record history.Record
 	reread bool
 	size   int
+	// queue of its namespace in which it waits.
+	queue *list.List
 	// since is when the first of the versions was observed.
 	since time.Time
 }
 
-// pending are the unwritten entries, one for each job, in the order of arrival. Their records take at most
+// pending are the unwritten entries, one for each job. Namespaces take turns, and those of one namespace are
+// in the order of arrival: a namespace with many changes does not delay others. The records take at most
 // limit bytes, by the estimate of sizeOf.
 type pending struct {
 	limit   int
@@ -41,8 +44,10 @@ type pending struct {
 	// wake has a token when there are entries.
 	wake chan struct{}
 
-	mu      sync.Mutex
-	order   *list.List // of *entry
+	mu sync.Mutex
+	// turns are the namespaces with entries, the next one first; waiting has the entries of each.
+	turns   *list.List            // of string
+	waiting map[string]*list.List // of *entry
 	entries map[types.UID]*list.Element
 	bytes   int
 	taken   []*entry // being written
@@ -51,7 +56,7 @@ type pending struct {
 func newPending(limit int, m *metrics, now func() time.Time) *pending {
 	return &pending{
 		limit: limit, metrics: m, now: now, wake: make(chan struct{}, 1),
-		order: list.New(), entries: map[types.UID]*list.Element{},
+		turns: list.New(), waiting: map[string]*list.List{}, entries: map[types.UID]*list.Element{},
 	}
 }
 
@@ -71,13 +76,46 @@ func (p *pending) put(newer *entry) {
 		e.join(newer)
 		newer = e
 	} else {
-		p.entries[newer.uid] = p.order.PushBack(newer)
+		p.push(newer)
 	}
 	newer.size = sizeOf(&newer.record)
 	p.bytes += newer.size
 	if p.bytes > p.limit {
 		p.shed(newer)
 	}
+}
+
+// push appends an entry to those of its namespace.
+func (p *pending) push(e *entry) {
+	of := p.waiting[e.namespace]
+	if of == nil {
+		of = list.New()
+		p.waiting[e.namespace] = of
+		p.turns.PushBack(e.namespace)
+	}
+	e.queue, p.entries[e.uid] = of, of.PushBack(e)
+}
+
+// remove removes an entry. Its namespace keeps its turn, which next skips if it has no entries.
+func (p *pending) remove(element *list.Element) *entry {
+	e := element.Value.(*entry)
+	e.queue.Remove(element)
+	delete(p.entries, e.uid)
+	p.bytes -= e.size
+	return e
+}
+
+// next removes the oldest entry of the next namespace; nil if there is none.
+func (p *pending) next() *entry {
+	for turn := p.turns.Front(); turn != nil; turn = p.turns.Front() {
+		of := p.waiting[turn.Value.(string)]
+		if first := of.Front(); first != nil {
+			p.turns.MoveToBack(turn)
+			return p.remove(first)
+		}
+		delete(p.waiting, p.turns.Remove(turn).(string))
+	}
+	return nil
 }
 
 // join adds a later observation.
@@ -105,7 +143,7 @@ func (p *pending) shed(last *entry) {
 		p.giveUp(last)
 		return
 	}
-	for element := p.order.Front(); element != nil; element = element.Next() {
+	for _, element := range p.entries {
 		if e := element.Value.(*entry); !e.gone && !e.reread {
 			p.giveUp(e)
 		}
@@ -130,16 +168,13 @@ func (p *pending) resize(e *entry, record history.Record) {
 	p.bytes += e.size
 }
 
-// take takes at most n entries, the oldest first. They are pending until written or putBack is called.
+// take takes at most n entries. They are pending until written or putBack is called.
 func (p *pending) take(n int) []*entry {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.taken = nil
-	for len(p.taken) < n && p.order.Len() > 0 {
-		e := p.order.Remove(p.order.Front()).(*entry)
-		delete(p.entries, e.uid)
-		p.bytes -= e.size
-		p.taken = append(p.taken, e)
+	for len(p.taken) < n && len(p.entries) > 0 {
+		p.taken = append(p.taken, p.next())
 	}
 	return p.taken
 }
@@ -157,10 +192,7 @@ func (p *pending) putBack() {
 	defer p.mu.Unlock()
 	for _, e := range p.taken {
 		if element := p.entries[e.uid]; element != nil { // a later version has arrived
-			later := p.order.Remove(element).(*entry)
-			delete(p.entries, e.uid)
-			p.bytes -= later.size
-			e.join(later)
+			e.join(p.remove(element))
 		}
 		p.put(e)
 	}
@@ -172,7 +204,7 @@ func (p *pending) putBack() {
 func (p *pending) len() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.order.Len() + len(p.taken)
+	return len(p.entries) + len(p.taken)
 }
 
 // oldest returns when the first unwritten change was observed; zero if there is none.
@@ -185,7 +217,7 @@ func (p *pending) oldest() time.Time {
 			oldest = e.since
 		}
 	}
-	for element := p.order.Front(); element != nil; element = element.Next() {
+	for _, element := range p.entries {
 		consider(element.Value.(*entry))
 	}
 	for _, e := range p.taken {
@@ -204,9 +236,18 @@ func (p *pending) ring() {
 // sizeOf estimates the memory of a record: its long texts, and a fixed size for each list entry.
 func sizeOf(r *history.Record) int {
 	things := 2 + len(r.Attempts) + len(r.Transitions) + len(r.Preemptions) + len(r.Samples) + len(r.Checkpoints)
-	size := len(r.Job.Manifest) + len(r.Job.Message) + 200*things
+	size := len(r.Job.Manifest) + len(r.Job.Message) + len(r.Job.User) + 200*things
 	for _, s := range r.Samples {
-		size += 64 * len(s.Metrics)
+		size += len(s.Epoch)
+		for key, value := range s.Metrics {
+			size += 64 + len(key) + len(value)
+		}
+	}
+	for _, p := range r.Preemptions {
+		size += len(p.Message)
+	}
+	for _, c := range r.Checkpoints {
+		size += len(c.URI)
 	}
 	return size
 }

@@ -93,6 +93,35 @@ func TestShed(t *testing.T) {
 	}
 }
 
+// TestTurns: namespaces take turns, so that many changes of one do not delay others.
+func TestTurns(t *testing.T) {
+	p := newPending(1<<20, newMetrics(), time.Now)
+	add := func(namespace string, uids ...string) {
+		for _, uid := range uids {
+			p.add(history.Record{}, version{uid: types.UID(uid), namespace: namespace})
+		}
+	}
+	take := func(n int) (got []string) {
+		for _, e := range p.take(n) {
+			got = append(got, string(e.uid))
+		}
+		return got
+	}
+	add("a", "a1", "a2", "a3", "a4", "a5")
+	add("b", "b1", "b2")
+	if diff := cmp.Diff([]string{"a1", "b1", "a2"}, take(3)); diff != "" {
+		t.Error(diff)
+	}
+	add("c", "c1")
+	if diff := cmp.Diff([]string{"b2", "a3", "c1", "a4", "a5"}, take(10)); diff != "" {
+		t.Error(diff)
+	}
+	add("a", "a6")
+	if diff := cmp.Diff([]string{"a6"}, take(10)); diff != "" || p.bytes != 0 {
+		t.Errorf("%d bytes, %s", p.bytes, diff)
+	}
+}
+
 // TestPutBack: what could not be written waits behind the others, joined to what has come meanwhile.
 func TestPutBack(t *testing.T) {
 	at := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)

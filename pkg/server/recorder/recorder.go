@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,6 +22,8 @@ import (
 type Store interface {
 	// Record merges records into the stored ones, all or none.
 	Record(ctx context.Context, records []history.Record) error
+	// Writable returns an error if the store takes no writes.
+	Writable(ctx context.Context) error
 	// Unfinished calls fn with every job of a cluster that is not known to be deleted.
 	Unfinished(ctx context.Context, cluster string,
 		fn func(key history.Key, namespace, name string) error) error
@@ -60,8 +63,7 @@ type Options struct {
 
 const (
 	defaultKeptBytes = 64 << 20
-	// firstDelay and longestDelay between retries. A record that the store rejects delays a new one by
-	// longestDelay at most.
+	// firstDelay and longestDelay between retries while the store takes no writes.
 	firstDelay   = 100 * time.Millisecond
 	longestDelay = 5 * time.Second
 )
@@ -73,6 +75,8 @@ type Recorder struct {
 	finalizers *finalizers
 	metrics    *metrics
 	synced     atomic.Bool
+	// rejections limits the log lines about them.
+	rejections rate.Sometimes
 	// nodesRead is false until the nodes' labels are in memory: before that the cache would block.
 	nodesRead atomic.Bool
 }
@@ -85,7 +89,9 @@ func New(o Options) *Recorder {
 	if o.KeptBytes == 0 {
 		o.KeptBytes = defaultKeptBytes
 	}
-	r := &Recorder{Options: o, metrics: newMetrics()}
+	r := &Recorder{
+		Options: o, metrics: newMetrics(), rejections: rate.Sometimes{First: 10, Interval: time.Second},
+	}
 	r.pending = newPending(o.KeptBytes, r.metrics, o.Clock.Now)
 	r.finalizers = newFinalizers(o, r.metrics)
 	return r

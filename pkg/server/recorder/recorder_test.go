@@ -3,6 +3,7 @@ package recorder
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -177,19 +178,56 @@ func TestGoneWhileAway(t *testing.T) {
 	}
 }
 
-// TestRefusedRecord: a record that the store never takes holds up no other.
-func TestRefusedRecord(t *testing.T) {
+// rejectsVersion1 rejects records of the first version of hostile jobs.
+func rejectsVersion1(r history.Record) bool {
+	return strings.HasPrefix(r.Job.Name, "hostile") && r.Job.ResourceVersion == "1"
+}
+
+// hostile is a job whose first version the store rejects.
+func hostile(n int, change ...func(*v1alpha1.TrainingJob)) *v1alpha1.TrainingJob {
+	return job(fmt.Sprintf("hostile-%d", n), 1, append([]func(*v1alpha1.TrainingJob){
+		func(j *v1alpha1.TrainingJob) { j.Namespace, j.ResourceVersion = "mallory", "1" },
+	}, change...)...)
+}
+
+// TestRejectedRecords: the record of another namespace is written while a thousand rejected
+// ones wait, and these are counted.
+func TestRejectedRecords(t *testing.T) {
 	f := newFixture(t)
-	f.store.refuses = "job-0-uid"
-	for i := range 20 {
-		f.cache.jobSource.Add(job(fmt.Sprintf("job-%d", i), 1))
+	f.store.rejects = rejectsVersion1
+	const n = 1000
+	for i := range n {
+		f.saw(hostile(i))
 	}
-	f.start()
-	f.eventually("all others are written", func() bool { return f.Synced() && f.Pending() == 1 })
-	f.cache.jobSource.Add(job("late", 1))
-	f.eventually("a later one is written", func() bool { return f.store.record("late-uid").Job.UID != "" })
-	f.store.set(func(s *fakeStore) { s.refuses = "" })
-	f.eventually("it is written when it can be", func() bool { return f.Pending() == 0 })
+	f.saw(job("bert", 1))
+	f.start().synced()
+	f.eventually("all are written or rejected", func() bool { return f.Pending() == 0 })
+	if f.store.record("bert-uid").Job.UID == "" || f.store.wrote["bert-uid"] > 10 {
+		t.Errorf("the other record is written by write %d of %d", f.store.wrote["bert-uid"], f.store.calls)
+	}
+	if got := counter(f.metrics.rejected); got != n {
+		t.Errorf("%v records are counted as rejected, want %d", got, n)
+	}
+	f.saw(hostile(1, func(j *v1alpha1.TrainingJob) { j.ResourceVersion = "2" }))
+	f.eventually("the next version is written", func() bool {
+		return f.store.record("hostile-1-uid").Job.ResourceVersion == "2"
+	})
+}
+
+// TestRejectedDeletion: a deleted job whose record is rejected is still recorded as deleted, and does not
+// keep its finalizer.
+func TestRejectedDeletion(t *testing.T) {
+	f := newFixture(t, func(o *Options) { o.Finalizer = true })
+	f.store.rejects = rejectsVersion1
+	at := metav1.NewTime(time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC))
+	f.start().synced()
+	f.cache.jobSource.Add(hostile(1, func(j *v1alpha1.TrainingJob) {
+		j.DeletionTimestamp, j.Finalizers = &at, []string{Finalizer}
+	}))
+	f.eventually("the finalizer is removed", func() bool { return len(f.api.written()) > 0 })
+	if got := f.store.record("hostile-1-uid").Job.Deleted; got == nil || !got.Equal(at.Time) {
+		t.Errorf("deleted at %v", got)
+	}
 }
 
 // TestEnd: what is pending when the server stops is written.

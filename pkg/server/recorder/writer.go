@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -20,7 +21,8 @@ const (
 )
 
 // write writes what is pending until the context ends, and then once more. After a failure it writes records
-// one by one, so that a record that the store rejects does not block the others.
+// one by one, so that a record that the store rejects does not block the others. It waits only while the
+// store takes no writes at all.
 func (r *Recorder) write(ctx context.Context) {
 	size, failures := batch, 0
 	for ctx.Err() == nil {
@@ -37,17 +39,52 @@ func (r *Recorder) write(ctx context.Context) {
 			failures, size = 0, min(2*size, batch)
 			continue
 		}
+		r.metrics.failures.Inc()
+		size = 1
+		if len(entries) == 1 && r.rejects(ctx, entries) {
+			r.setAside(ctx, entries[0], err)
+			continue
+		}
 		what := describe(entries) // after putBack other goroutines change them
 		r.pending.putBack()
-		if ctx.Err() == nil {
-			size = 1
+		if ctx.Err() == nil && !r.writable(ctx) {
 			failures++
-			r.metrics.failures.Inc()
 			r.complain(err, "writing "+what, failures)
 			r.pause(ctx, failures)
 		}
 	}
 	r.flush(context.WithoutCancel(ctx))
+}
+
+// rejects reports whether the store fails to write an entry again, although it takes another write before and
+// after. So the failure is that of the entry, not of the connection.
+func (r *Recorder) rejects(ctx context.Context, entries []*entry) bool {
+	return r.writable(ctx) && r.writeBatch(ctx, entries) != nil && r.writable(ctx)
+}
+
+// writable reports whether the store takes a write.
+func (r *Recorder) writable(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	return r.Store.Writable(ctx) == nil
+}
+
+// setAside drops an entry that the store rejects. If the job is deleted, its deletion is written, so that the
+// history does not count it as running for ever, and its finalizer is removed. The next version of the job,
+// or the next start of the server, makes a new entry.
+func (r *Recorder) setAside(ctx context.Context, e *entry, err error) {
+	r.metrics.rejected.Inc()
+	if job := &e.record.Job; job.Deleted != nil || job.DeletedBefore != nil {
+		err = errors.Join(err, r.record(ctx, []history.Record{
+			history.Gone(job.Key, job.Deleted, job.DeletedBefore),
+		}))
+	}
+	r.rejections.Do(func() {
+		r.Log.Error(err, "The database rejects the record of a job: its history lacks this version",
+			"cluster", r.Cluster, "namespace", e.namespace, "job", e.name)
+	})
+	r.pending.written()
+	r.release(e)
 }
 
 // flush writes what is pending, until an error or the timeout.
@@ -83,11 +120,16 @@ func (r *Recorder) writeBatch(ctx context.Context, entries []*entry) error {
 	}
 	r.pending.written()
 	for _, e := range entries {
-		if e.deleting && !e.gone {
-			r.finalizers.written(e.version)
-		}
+		r.release(e)
 	}
 	return nil
+}
+
+// release has our finalizer removed from a deleted job at this version.
+func (r *Recorder) release(e *entry) {
+	if e.deleting && !e.gone {
+		r.finalizers.written(e.version)
+	}
 }
 
 func (r *Recorder) record(ctx context.Context, records []history.Record) error {

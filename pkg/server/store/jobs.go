@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
@@ -145,9 +146,14 @@ func (q JobsQuery) conditions(args *[]any) (string, error) {
 		}
 		all = append(all, condition)
 	}
-	for _, c := range [][2]string{{"name", q.Name}, {"user_name", q.User}, {"queue", q.Queue}} {
-		if c[1] != "" {
-			add(c[0]+" = ?", c[1])
+	for _, c := range []struct{ field, column, value string }{
+		{"name", "name", q.Name}, {"user", "user_name", q.User}, {"queue", "queue", q.Queue},
+	} {
+		if !utf8.ValidString(c.value) || strings.Contains(c.value, "\x00") {
+			return "", fmt.Errorf("%w: %s: use valid UTF-8 without NUL", ErrBadQuery, c.field)
+		}
+		if c.value != "" {
+			add(c.column+" = ?", c.value)
 		}
 	}
 	if !q.From.IsZero() {

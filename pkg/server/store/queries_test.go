@@ -146,6 +146,8 @@ func testBadQueries(t *testing.T, b backend) {
 		"made by a user": {JobsQuery{Cluster: "lab", Cursor: empty}, ErrBadCursor, ""},
 		"no cluster":     {JobsQuery{}, ErrBadQuery, "cluster"},
 		"limit":          {JobsQuery{Cluster: "lab", Limit: 501}, ErrBadQuery, "501 is not between 1 and 500"},
+		"NUL":            {JobsQuery{Cluster: "lab", User: "a\x00b"}, ErrBadQuery, "user: use valid UTF-8"},
+		"no UTF-8":       {JobsQuery{Cluster: "lab", Queue: "a\xffb"}, ErrBadQuery, "queue: use valid UTF-8"},
 	} {
 		_, err := s.Jobs(t.Context(), c.query)
 		if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {

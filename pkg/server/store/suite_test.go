@@ -44,6 +44,7 @@ var suite = map[string]func(*testing.T, backend){
 	"sessions of one user":               testSessionsOfOne,
 	"sessions that are over":             testPruneSessions,
 	"samples":                            testSamples,
+	"hostile texts":                      testHostileTexts,
 	"a later version of the schema":      testLaterSchema,
 	"an interrupted transaction is as if not": testRollback,
 }
@@ -321,6 +322,46 @@ func testLaterSchema(t *testing.T, b backend) {
 	if err == nil || !strings.Contains(err.Error(), "version 99999") {
 		t.Errorf("error %v", err)
 	}
+}
+
+// testHostileTexts: whatever a caller writes into a job, its record is stored and accounted.
+func testHostileTexts(t *testing.T, b backend) {
+	s := open(t, b.database(t))
+	rng := rand.New(rand.NewPCG(1, 25))
+	random := func(n int) string { // a database cannot compress it
+		text := make([]rune, n)
+		for i := range text {
+			text[i] = rune(0x4e00 + rng.IntN(0x5000))
+		}
+		return string(text)
+	}
+	for n, text := range []string{"a\x00b", "c\xffd", random(2_000), random(100_000)} {
+		job := historytest.Play(uint64(n)).Versions[0].DeepCopy()
+		job.UID, job.Annotations = types.UID(fmt.Sprintf("hostile-%d", n)), map[string]string{"owner": text}
+		job.Status.Message, job.Status.Attempt = text, 1
+		job.Status.Scheduling = &v1alpha1.SchedulingStatus{Queue: text, Blocker: &v1alpha1.Blocker{Reason: text}}
+		job.Status.Progress = &v1alpha1.ProgressStatus{
+			Attempt: 1, Epoch: text, Metrics: map[string]string{text: text},
+		}
+		job.Status.Checkpoint = &v1alpha1.CheckpointStatus{Latest: &v1alpha1.CheckpointPoint{URI: text, Step: 1}}
+		job.Status.Phase = v1alpha1.PhaseRunning
+		job.Status.Transitions = []v1alpha1.Transition{{
+			Time: job.CreationTimestamp, Phase: v1alpha1.PhaseRunning, Reason: text,
+		}}
+		r := history.Of("lab", job, options)
+		must(t, s.Record(t.Context(), []history.Record{r}))
+		page, err := s.Jobs(t.Context(), JobsQuery{Cluster: "lab", User: r.Job.User})
+		if must(t, err); uids(page.Jobs) != string(job.UID) {
+			t.Errorf("the jobs of %.10q are %s", r.Job.User, uids(page.Jobs))
+		}
+	}
+	used, err := s.Accounting(t.Context(), AccountingQuery{
+		Cluster: "lab", From: day(-1), To: day(30), Now: day(30), By: []Dimension{ByUser},
+	})
+	if must(t, err); len(used) < 3 {
+		t.Errorf("used: %+v", used)
+	}
+	usageIsTheSum(t, s)
 }
 
 // small is a record that is easy to count with.
