@@ -27,6 +27,7 @@ type callers struct {
 	sessions *session.Sessions // nil if the board is disabled: no browser logs in
 	access   *access.Clusters
 	shield   *shield.Shield
+	proxies  identity.Forwarders
 	problem  identity.WriteProblem
 }
 
@@ -59,8 +60,12 @@ func (p *process) newCallers() (*callers, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading limits: %w", err)
 	}
+	proxies, err := identity.NewForwarders(p.config.Listen.TrustedProxies)
+	if err != nil {
+		return nil, fmt.Errorf("reading listen.trustedProxies: %w", err)
+	}
 	return &callers{
-		identity: who, sessions: browsers, access: may, shield: limits, problem: p.writeProblem,
+		identity: who, sessions: browsers, access: may, shield: limits, proxies: proxies, problem: p.writeProblem,
 	}, nil
 }
 func (p *process) newSessions(who *identity.Authentication) (*session.Sessions, error) {
@@ -93,6 +98,9 @@ func (p *process) newIdentity() (*identity.Authentication, error) {
 			return nil, fmt.Errorf("creating a client of cluster %s: %w", reviewer.name, err)
 		}
 		o.Reviews, o.ReviewCluster = client.TokenReviews(), reviewer.name
+		o.ReadReviewCluster = func(ctx context.Context, path string) ([]byte, error) {
+			return client.RESTClient().Get().AbsPath(path).Do(ctx).Raw()
+		}
 	}
 	return identity.New(o)
 }
@@ -119,20 +127,20 @@ func (c *callers) handler(next http.Handler) http.Handler {
 		authenticated = c.sessions.Middleware
 	}
 	known, unknown := authenticated(c.shield.PerCaller(vouch(next))), c.shield.Open(next)
-	return c.shield.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return c.proxies.Handler(c.shield.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if open[r.URL.Path] || c.sessions != nil && (session.Open(r.URL.Path) || board.Open(r.URL.Path)) {
 			unknown.ServeHTTP(w, r)
 			return
 		}
 		known.ServeHTTP(w, r)
-	}))
+	})))
 }
 
 // vouch marks the connection of a known caller as known. Its owner is the address, because users behind an
 // ingress share connections.
 func vouch(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !boundedlistener.Vouch(r.Context(), identity.Address(r)) {
+		if !boundedlistener.Vouch(r.Context(), identity.ConnectionAddress(r)) {
 			w.Header().Set("Connection", "close")
 		}
 		next.ServeHTTP(w, r)

@@ -100,8 +100,8 @@ func TestStalledLoginsOfServer(t *testing.T) {
 // more than the server holds.
 func TestFloodBehindIngress(t *testing.T) {
 	a := startAttacked(t)
-	const ingress = "127.0.0.2"
-	conn := a.dial(ingress)
+	const from = "127.0.0.2"
+	conn := a.dial(from)
 	answers := bufio.NewReader(conn)
 	ask := func(when string) {
 		t.Helper()
@@ -116,13 +116,72 @@ func TestFloodBehindIngress(t *testing.T) {
 	}
 	ask("before")
 	for range 2 * apiConnections.StrangersPerAddress {
-		fmt.Fprint(a.dial(ingress), "GET / HTTP/1.1\r\n")
+		fmt.Fprint(a.dial(from), "GET / HTTP/1.1\r\n")
 	}
-	last := a.dial(ingress) // the server accepts it after the others
+	last := a.dial(from) // the server accepts it after the others
 	fmt.Fprint(last, "GET /version HTTP/1.1\r\nHost: server\r\n\r\n")
 	if response, err := http.ReadResponse(bufio.NewReader(last), nil); err != nil ||
 		response.StatusCode != http.StatusOK {
 		t.Errorf("a new connection: %v", err)
 	}
 	ask("after")
+}
+
+// TestLimitsBehindIngress: one client behind an ingress sends bad tokens until it is stopped, and others
+// behind the same ingress are answered. It cannot have their limits counted, nor can a client that is no
+// proxy.
+func TestLimitsBehindIngress(t *testing.T) {
+	a := startAttacked(t)
+	const mallory, mia = "203.0.113.66", "203.0.113.7"
+	ask := func(from, forwarded, token string) int {
+		t.Helper()
+		conn := a.dial(from)
+		fmt.Fprintf(conn, "GET /api/v1/clusters HTTP/1.1\r\nHost: server\r\nX-Forwarded-For: %s\r\n"+
+			"Authorization: Bearer %s\r\nConnection: close\r\n\r\n", forwarded, token)
+		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return response.StatusCode
+	}
+	bad := 0
+	exhaust := func(from, forwarded string) {
+		t.Helper()
+		for range 1000 {
+			bad++
+			switch got := ask(from, forwarded, fmt.Sprint("bad-", bad)); got {
+			case http.StatusTooManyRequests:
+				return
+			case http.StatusUnauthorized:
+			default:
+				t.Fatalf("a bad token is answered with %d", got)
+			}
+		}
+		t.Fatalf("bad tokens of %s are not limited", forwarded)
+	}
+	exhaust(ingress, mallory)
+	if got := ask(ingress, mia, "mia-1"); got != http.StatusOK {
+		t.Errorf("another client of the ingress is answered with %d", got)
+	}
+	exhaust(ingress, mia+", "+mallory) // the ingress adds the address of its client
+	if got := ask(ingress, mia, "mia-2"); got != http.StatusOK {
+		t.Errorf("the client whose address was forged is answered with %d", got)
+	}
+	exhaust("127.0.0.10", mia) // no proxy
+	if got := ask(ingress, mia, "mia-3"); got != http.StatusOK {
+		t.Errorf("after forgeries by a client without ingress it is answered with %d", got)
+	}
+	conn := a.dial(ingress) // connections are shared, and stay open
+	answers := bufio.NewReader(conn)
+	for _, client := range []string{mia, "203.0.113.8"} {
+		fmt.Fprintf(conn, "GET /api/v1/clusters HTTP/1.1\r\nHost: server\r\nX-Forwarded-For: %s\r\n"+
+			"Authorization: Bearer mia\r\n\r\n", client)
+		response, err := http.ReadResponse(answers, nil)
+		if err != nil || response.Close {
+			t.Fatalf("on a shared connection: %v, %+v", err, response)
+		}
+		if _, err := io.Copy(io.Discard, response.Body); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

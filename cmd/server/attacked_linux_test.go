@@ -34,6 +34,8 @@ const (
 	containerLimit = 1 << 30
 	// attackDeadline is generous: nothing here measures time.
 	attackDeadline = 2 * time.Minute
+	// ingress is the address of a trusted proxy.
+	ingress = "127.0.0.9"
 )
 
 // TestAttackedServer is the server of the other tests, in a process of its own, whose memory they measure.
@@ -75,6 +77,7 @@ current-context: c
 	p.config.Clusters[0].Kubeconfig = kubeconfig
 	p.config.Identity.TokenReview.Enabled, p.config.Access.WideImpersonation = true, true
 	p.config.Limits.AddressRate = 100_000 // all clients of the tests have few addresses
+	p.config.Listen.TrustedProxies = []string{ingress + "/32"}
 	p.registry = prometheus.NewRegistry()
 	var err error
 	if p.clusters, err = openClusters(p.config); err != nil {
@@ -86,7 +89,8 @@ current-context: c
 	return p
 }
 
-// answerReviews takes every token as the name of a user who may do everything but list jobs.
+// answerReviews takes every token as the name of a user who may do everything but list jobs, except those
+// that begin with "bad".
 func answerReviews(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	sent, _, _ := clientgoscheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
@@ -94,7 +98,8 @@ func answerReviews(w http.ResponseWriter, r *http.Request) {
 	status, group := http.StatusOK, v1alpha1.GroupVersion
 	switch review := sent.(type) {
 	case *authenticationv1.TokenReview:
-		review.Status.Authenticated, review.Status.User.Username = true, review.Spec.Token
+		review.Status.Authenticated = !strings.HasPrefix(review.Spec.Token, "bad")
+		review.Status.User.Username = review.Spec.Token
 		review.Status.Audiences = review.Spec.Audiences
 		answer = review
 	case *authorizationv1.SelfSubjectAccessReview:

@@ -47,7 +47,7 @@ metrics: {secure: false}
 			c.GPUKindLabels, c.UserKeys, c.Board.TopologyLabels = []string{}, []string{}, []string{}
 		})},
 		"everything": {"every key of the documentation is read", head + `
-listen: {bindAddress: ":8443", certificateDir: /certs}
+listen: {bindAddress: ":8443", certificateDir: /certs, trustedProxies: [10.0.0.0/8]}
 clusters:
 - {name: east, kubeconfig: /etc/clusters/config, context: east}
 - {name: here}
@@ -65,7 +65,9 @@ userKeys: [example.com/owner, team]
 metrics: {bindAddress: "0", certificateDir: /metrics}
 health: {bindAddress: "127.0.0.1:9000"}
 `, with(func(c *ServerConfiguration) {
-			c.Listen = Listen{BindAddress: ":8443", CertificateDir: "/certs"}
+			c.Listen = Listen{
+				BindAddress: ":8443", CertificateDir: "/certs", TrustedProxies: []string{"10.0.0.0/8"},
+			}
 			c.Clusters = []Cluster{{"east", "/etc/clusters/config", "east"}, {Name: "here"}}
 			c.Database.URLFile, c.Retention.Days, c.Finalizer.Enabled = "/etc/database/url", 365, true
 			c.Prices = []Price{{"NVIDIA-H100-80GB-HBM3", "2.75"}, {"nvidia.com/gpu", "0.100000"}, {"amd.com/gpu", "0"}}
@@ -128,6 +130,8 @@ func TestParseRefuses(t *testing.T) {
 		"another kind":              {strings.Replace(head, "Server", "Operator", 1), "kind"},
 		"no apiVersion":             {"kind: ServerConfiguration", "apiVersion"},
 		"plain HTTP for everybody":  {head + "listen: {bindAddress: ':8443'}", "listen.certificateDir: Required"},
+		"a proxy without a network": {head + "listen: {trustedProxies: [10.0.0.1]}", "trustedProxies[0]: Invalid"},
+		"everything as a proxy":     {head + "listen: {trustedProxies: ['0.0.0.0/0']}", "must be a network"},
 		"a certificate for nothing": {head + "listen: {insecure: true, certificateDir: /a}", "listen.insecure"},
 		"a relative certificate":    {head + "listen: {certificateDir: a}", "listen.certificateDir: Invalid"},
 		"an address without a port": {head + "listen: {bindAddress: localhost}", "listen.bindAddress"},

@@ -90,6 +90,10 @@ type Listen struct {
 	CertificateDir string `json:"certificateDir,omitempty"`
 	// Insecure allows plain HTTP on any address, without certificateDir. The network can then read tokens.
 	Insecure bool `json:"insecure"`
+	// TrustedProxies are the networks of proxies that append their client's address to the header
+	// X-Forwarded-For, such as 10.244.0.0/16, at most 64. Limits of an address then apply to that client. By
+	// default an ingress is one client.
+	TrustedProxies []string `json:"trustedProxies,omitempty"`
 }
 
 // Cluster to watch.

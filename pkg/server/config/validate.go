@@ -17,6 +17,7 @@ const (
 	maxClusters = 100
 	maxPrices   = 1000
 	maxKeys     = 16
+	maxProxies  = 64
 	maxDays     = 36_500
 	// maxKind is the length of a label's value, or of a resource's name.
 	maxKind = 316

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
 )
 
 // validateListen rejects plain HTTP that other machines can reach, unless it is explicitly allowed.
@@ -20,6 +22,16 @@ func validateListen(path *field.Path, l Listen) field.ErrorList {
 		errs = append(errs, field.Required(path.Child("certificateDir"), "clients send their tokens to "+
 			l.BindAddress+": set a directory with tls.crt and tls.key, or bind a loopback "+
 			"address such as localhost:8080, or set insecure to true if a proxy encrypts"))
+	}
+	proxies := path.Child("trustedProxies")
+	if len(l.TrustedProxies) > maxProxies {
+		errs = append(errs, field.TooMany(proxies, len(l.TrustedProxies), maxProxies))
+	}
+	for n, network := range l.TrustedProxies {
+		if _, err := identity.NewForwarders([]string{network}); err != nil {
+			errs = append(errs, field.Invalid(proxies.Index(n), network,
+				"must be a network such as 10.0.0.0/8 or 192.0.2.7/32: only its proxies may name their clients"))
+		}
 	}
 	return errs
 }

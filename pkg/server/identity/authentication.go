@@ -19,7 +19,10 @@ type Options struct {
 	// Reviews of the cluster ReviewCluster; required if token reviews are enabled.
 	Reviews       authenticationclient.TokenReviewInterface
 	ReviewCluster string
-	Clock         clock.Clock
+	// ReadReviewCluster reads a path of its API server, which has the keys of its tokens. Without it, all of
+	// them count against the allowance of the address until they are accepted.
+	ReadReviewCluster func(ctx context.Context, path string) ([]byte, error)
+	Clock             clock.Clock
 	// Registry of the metrics.
 	Registry prometheus.Registerer
 	Log      logr.Logger
@@ -57,7 +60,7 @@ func New(o Options) (*Authentication, error) {
 			return nil, errors.New("token reviews are enabled: Reviews and ReviewCluster are required")
 		}
 		a.review = reviewOrigin(o.ReviewCluster, review.Audiences)
-		reviewer = newTokenReviewer(o.Reviews, o.ReviewCluster, review.Audiences)
+		reviewer = newTokenReviewer(o)
 	}
 	a.tokens = newTokens(a.issuers, reviewer, o.Clock)
 	if o.Config.Proxies.On() {
@@ -73,8 +76,8 @@ func New(o Options) (*Authentication, error) {
 	return a, nil
 }
 
-// Start reads the issuers' discovery documents and follows changes of these and of the CAs, until the context
-// ends.
+// Start reads the issuers' discovery documents and the cluster's keys, and follows changes of these and of
+// the CAs, until the context ends.
 func (a *Authentication) Start(ctx context.Context) error {
 	var running sync.WaitGroup
 	for _, i := range a.issuers {
@@ -82,6 +85,9 @@ func (a *Authentication) Start(ctx context.Context) error {
 	}
 	if a.proxies != nil {
 		running.Go(func() { a.proxies.follow(ctx, a.log) })
+	}
+	if reviewer := a.tokens.reviewer; reviewer != nil {
+		running.Go(func() { reviewer.keys.follow(ctx, a.log.WithValues("cluster", reviewer.cluster)) })
 	}
 	running.Wait()
 	return nil

@@ -7,7 +7,7 @@ import (
 )
 
 // Address returns the client of a request: an IPv4 address, or the /64 network of an IPv6 address. It is that
-// of the connection, never of a header.
+// of the connection, or the one that a trusted proxy names (Forwarders).
 func Address(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

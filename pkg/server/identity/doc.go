@@ -16,8 +16,11 @@
 //     and its nonce that of the login.
 //   - No log line, error or response contains a token, and none stays in memory after its request: caches use
 //     its SHA-256 as key.
-//   - Memory and requests to others are bounded: a rejected token uses up an allowance of its sender's
-//     address, and an issuer's keys are read at most once a second.
+//   - Memory and requests to others are bounded: a token that the API server has to review, and rejects, uses
+//     up an allowance of its sender's address, and an issuer's keys are read at most once a second.
+//   - Tokens whose signature can be verified here use up no allowance: others behind the same proxy cannot
+//     lock them out.
 //
 // It needs one permission: create tokenreviews.authentication.k8s.io, which deploy/server/rbac.yaml grants.
+// All service accounts may read the keys of their cluster.
 package identity

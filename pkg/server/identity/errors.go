@@ -55,11 +55,6 @@ func (e *Error) Status() int {
 // request.
 func Rejected(detail, remedy string) *Error { return rejected(remedy, "%s", detail) }
 
-// TooMany returns the error for an address that has sent too many rejected credentials.
-func TooMany(detail, remedy string) *Error {
-	return &Error{kind: ErrTooMany, Detail: detail, Remedy: remedy, RetryAfter: retryTooMany}
-}
-
 // Forged returns the error for a request that a page of another site can have sent.
 func Forged(detail, remedy string) *Error {
 	return &Error{kind: ErrForged, Detail: detail, Remedy: remedy}

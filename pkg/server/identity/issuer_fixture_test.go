@@ -87,6 +87,16 @@ func (i *fakeIssuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(document)
 }
 
+// read is what an API server answers that is this issuer.
+func (i *fakeIssuer) read(_ context.Context, path string) ([]byte, error) {
+	if path == keysPath {
+		path = "/keys"
+	}
+	w := httptest.NewRecorder()
+	i.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+	return w.Body.Bytes(), nil
+}
+
 func (i *fakeIssuer) change(how func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -179,7 +189,7 @@ type fixture struct {
 	log []string
 }
 
-func newFixture(t testing.TB, c Config, reviews reviewFunc) *fixture {
+func newFixture(t testing.TB, c Config, reviews reviewFunc, changes ...func(*Options)) *fixture {
 	t.Helper()
 	f := &fixture{t: t, clock: clocktesting.NewFakeClock(time.Now())}
 	log := funcr.New(func(prefix, args string) {
@@ -187,12 +197,15 @@ func newFixture(t testing.TB, c Config, reviews reviewFunc) *fixture {
 		defer f.mu.Unlock()
 		f.log = append(f.log, prefix+args)
 	}, funcr.Options{Verbosity: 9})
-	var err error
-	f.Authentication, err = New(Options{
+	o := Options{
 		Config: c, Reviews: reviews, ReviewCluster: "default", Clock: f.clock,
 		Registry: prometheus.NewRegistry(), Log: logr.New(log.GetSink()),
-	})
-	if err != nil {
+	}
+	for _, change := range changes {
+		change(&o)
+	}
+	var err error
+	if f.Authentication, err = New(o); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

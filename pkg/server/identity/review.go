@@ -18,16 +18,24 @@ type tokenReviewer struct {
 	reviews   authenticationclient.TokenReviewInterface
 	cluster   string
 	audiences []string
+	keys      clusterKeys
 	flight    singleflight.Group
 	slots     chan struct{}
 }
 
-func newTokenReviewer(
-	reviews authenticationclient.TokenReviewInterface, cluster string, audiences []string,
-) *tokenReviewer {
+func newTokenReviewer(o Options) *tokenReviewer {
 	return &tokenReviewer{
-		reviews: reviews, cluster: cluster, audiences: audiences, slots: make(chan struct{}, maxReviews),
+		reviews: o.Reviews, cluster: o.ReviewCluster, audiences: o.Config.TokenReview.Audiences,
+		keys: clusterKeys{read: o.ReadReviewCluster, clock: o.Clock}, slots: make(chan struct{}, maxReviews),
 	}
+}
+
+// signed reports whether the cluster has certainly signed a token for this server, and it has not expired. It
+// can still be revoked.
+func (t *tokenReviewer) signed(ctx context.Context, token string) bool {
+	return slices.ContainsFunc(t.keys.audiencesOf(ctx, token), func(audience string) bool {
+		return slices.Contains(t.audiences, audience)
+	})
 }
 
 // reviewed is the result of a review.

@@ -61,33 +61,27 @@ func bearerToken(values []string) (string, error) {
 // identity returns the user of a token that an address has sent.
 func (t *tokens) identity(ctx context.Context, token, from string) (Identity, Source, error) {
 	key := sha256.Sum256([]byte(token))
-	for _, known := range []*cache.LRUExpireCache{t.accepted, t.rejected} {
-		if found, ok := known.Get(key); ok {
-			v := found.(verdict)
-			return v.id, v.source, asError(v.rejected)
-		}
-	}
-	// Count the token as rejected until it is accepted: requests run concurrently, and clients that hang up
-	// cause the same work.
-	if !t.addresses.Take(from, t.clock.Now()) {
-		return Identity{}, sourceNone, &Error{
-			kind: ErrTooMany, Detail: "too many tokens from this address were rejected",
-			RetryAfter: retryTooMany,
-			Remedy:     "send a token that is valid for this server",
-		}
-	}
-	v := t.judge(ctx, token, key)
-	if v.rejected == nil {
-		t.addresses.GiveBack(from)
+	v, known := t.known(key)
+	if !known {
+		v = t.judge(ctx, token, key, from)
 	}
 	return v.id, v.source, asError(v.rejected)
 }
 
+// known returns the verdict on a token that was verified just now.
+func (t *tokens) known(key [sha256.Size]byte) (verdict, bool) {
+	for _, known := range []*cache.LRUExpireCache{t.accepted, t.rejected} {
+		if found, ok := known.Get(key); ok {
+			return found.(verdict), true
+		}
+	}
+	return verdict{}, false
+}
+
 // judge verifies a token with its issuer, if that is configured, else with the API server. It does not retry
-// with the other.
-func (t *tokens) judge(ctx context.Context, token string, key [sha256.Size]byte) verdict {
-	named := issuerOf(token)
-	if i, ok := t.issuers[named]; ok {
+// with the other. An issuer's token uses up no allowance: its signature is verified here.
+func (t *tokens) judge(ctx context.Context, token string, key [sha256.Size]byte, from string) verdict {
+	if i, ok := t.issuers[issuerOf(token)]; ok {
 		id, end, err := i.verify(ctx, token)
 		v := verdict{id: id, source: SourceOIDC, rejected: err}
 		if err == nil {
@@ -99,6 +93,27 @@ func (t *tokens) judge(ctx context.Context, token string, key [sha256.Size]byte)
 		return verdict{source: sourceNone, rejected: rejected("send a token of an issuer that the server's admin "+
 			"has configured", "the token's issuer is not configured")}
 	}
+	if t.reviewer.signed(ctx, token) {
+		return t.review(ctx, token, key)
+	}
+	// Count the token as rejected until it is accepted: requests run concurrently, and clients that hang up
+	// cause the same work.
+	if !t.addresses.Take(from, t.clock.Now()) {
+		return verdict{source: sourceNone, rejected: &Error{
+			kind: ErrTooMany, Detail: "too many tokens from this address were rejected",
+			RetryAfter: retryTooMany,
+			Remedy:     "send a token that is valid for this server",
+		}}
+	}
+	v := t.review(ctx, token, key)
+	if v.rejected == nil {
+		t.addresses.GiveBack(from)
+	}
+	return v
+}
+
+// review verifies a token with the API server.
+func (t *tokens) review(ctx context.Context, token string, key [sha256.Size]byte) verdict {
 	id, answered, err := t.reviewer.review(ctx, token, key)
 	v := verdict{id: id, source: SourceTokenReview, rejected: err}
 	switch {

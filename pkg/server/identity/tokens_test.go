@@ -2,12 +2,14 @@ package identity
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-jose/go-jose/v4"
 	"github.com/google/go-cmp/cmp"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -169,6 +171,61 @@ func TestBadTokensAreLimited(t *testing.T) {
 	f.clock.Step(rejectedInterval)
 	if _, err := f.bearer("bad-token-later"); !errors.Is(err, ErrRejected) {
 		t.Errorf("a second later: %v", err)
+	}
+}
+
+// TestBadTokensOfOthers: behind one ingress all callers have one address, and one of them sends bad
+// tokens without a pause. Tokens whose signature can be verified here are accepted all the same.
+func TestBadTokensOfOthers(t *testing.T) {
+	issuer, cluster := newFakeIssuer(t), newFakeIssuer(t)
+	key, clusterKey := issuer.key("k", "ES256"), cluster.key("k", "RS256")
+	stranger := newFakeIssuer(t).key("k", "RS256")
+	c := Default()
+	c.OIDC = []Issuer{issuer.config(nil)}
+	reviewed := 0
+	f := newFixture(t, c, func(s authenticationv1.TokenReviewSpec) (authenticationv1.TokenReviewStatus, error) {
+		reviewed++
+		return authenticationv1.TokenReviewStatus{
+			Authenticated: !strings.HasPrefix(s.Token, "bad"), Audiences: s.Audiences,
+			User: authenticationv1.UserInfo{Username: "jane"},
+		}, nil
+	}, func(o *Options) { o.ReadReviewCluster = cluster.read }).discovered()
+	keys := &f.tokens.reviewer.keys
+	eventually(t, "the cluster's keys are read", func() bool { return keys.verifier.Load() != nil })
+	of := func(
+		key jose.JSONWebKey, algorithm jose.SignatureAlgorithm, from *fakeIssuer, change map[string]any,
+	) string {
+		return sign(t, key, algorithm, from.claims(f.clock.Now(), change))
+	}
+	limited := func() (n int) {
+		for range 3 * rejectedBurst {
+			reviewed++ // so that no token is known
+			if _, err := f.bearer(fmt.Sprint("bad-token-", reviewed)); errors.Is(err, ErrTooMany) {
+				n++
+			}
+		}
+		return n
+	}
+	if limited() == 0 {
+		t.Fatal("bad tokens are not limited")
+	}
+	ours := map[string]any{"aud": DefaultAudience}
+	for name, tc := range map[string]struct {
+		token string
+		want  error
+	}{
+		"of an issuer":               {of(key, "ES256", issuer, nil), nil},
+		"of an issuer, forged":       {of(stranger, "RS256", issuer, nil), ErrRejected},
+		"of the cluster":             {of(clusterKey, "RS256", cluster, ours), nil},
+		"of the cluster, forged":     {of(stranger, "RS256", cluster, ours), ErrTooMany},
+		"of the cluster, for others": {of(clusterKey, "RS256", cluster, nil), ErrTooMany},
+		"of the cluster, expired": {of(clusterKey, "RS256", cluster, map[string]any{
+			"aud": DefaultAudience, "exp": f.clock.Now().Add(-time.Hour).Unix(),
+		}), ErrTooMany},
+	} {
+		if _, err := f.bearer(tc.token); !errors.Is(err, tc.want) {
+			t.Errorf("%s: %v, want %v", name, err, tc.want)
+		}
 	}
 }
 

@@ -60,17 +60,3 @@ func (s *Sessions) finish(w http.ResponseWriter, r *http.Request, by way, err er
 		s.tell(w, r, err)
 	}
 }
-
-// attempt runs a login that uses up the allowance of its address unless it succeeds. The allowance is taken
-// first, because attempts can be concurrent.
-func (s *Sessions) attempt(r *http.Request, do func() error) error {
-	from := identity.Address(r)
-	if !s.failures.Take(from, s.clock.Now()) {
-		return identity.TooMany("too many failed logins from this address", "wait a minute and log in again")
-	}
-	err := do()
-	if err == nil {
-		s.failures.GiveBack(from)
-	}
-	return err
-}

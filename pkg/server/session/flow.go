@@ -93,17 +93,21 @@ func (s *Sessions) callback(w http.ResponseWriter, r *http.Request) {
 		value, _ = s.cookies.value(r, at)
 		s.cookies.remove(w, at) // it can be used only once
 	}
-	s.finish(w, r, wayIssuer, s.attempt(r, func() error {
+	s.finish(w, r, wayIssuer, func() error {
 		p, issuer, err := s.pendingOf(value, r.URL.Query())
 		if err != nil {
 			return err
+		}
+		// By login, not by address: others behind the same proxy must not use up the logins of a user.
+		if !s.redeemed.Take(p.State, s.clock.Now()) {
+			return identity.Rejected("this login was already used", "log in again")
 		}
 		verified, err := s.redeem(r.Context(), issuer, p, r.URL.Query().Get("code"))
 		if err != nil {
 			return err
 		}
 		return s.accept(w, r, verified, time.Time{}, localPath(p.Next))
-	}))
+	}())
 }
 
 // pendingOf returns the login that an issuer's response belongs to, and the issuer.

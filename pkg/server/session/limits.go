@@ -25,10 +25,8 @@ const (
 	// countTimeout is shorter than a scrape.
 	countTimeout = time.Second
 
-	// An address can fail failedBurst logins in a burst, and one more in each failedInterval.
-	failedInterval = 5 * time.Second
-	failedBurst    = 20
-	maxAddresses   = 10_000
+	// maxRedeemed logins are remembered, each of which can be used once.
+	maxRedeemed = 10_000
 
 	// maxNextBytes of the path to which a login leads. The login's cookie holds it; browsers accept 4096
 	// bytes.

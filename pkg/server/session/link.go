@@ -64,7 +64,7 @@ func writePrivate(path, text string) error {
 	return nil
 }
 func (s *Sessions) loginByLink(w http.ResponseWriter, r *http.Request, secret string) {
-	s.finish(w, r, wayLink, s.attempt(r, func() error {
+	s.finish(w, r, wayLink, func() error {
 		over := identity.Rejected("the link has expired or was used",
 			"restart the server: it writes a new one")
 		if s.link == nil {
@@ -82,5 +82,5 @@ func (s *Sessions) loginByLink(w http.ResponseWriter, r *http.Request, secret st
 			s.link.until = time.Time{}
 		}
 		return err
-	}))
+	}())
 }

@@ -55,7 +55,7 @@ type Sessions struct {
 	link     *link // nil: there is none
 	requests requests
 	uses     chan use
-	failures *allowance.PerKey // by address
+	redeemed *allowance.PerKey // by state of the login
 	metrics  *metrics
 }
 
@@ -73,7 +73,7 @@ func New(o Options) (*Sessions, error) {
 	s := &Sessions{
 		config: o.Config, cookies: cookies{o.Secure}, store: o.Store, identity: o.Identity, write: o.Problem,
 		clock: o.Clock, log: o.Log, origins: map[string]bool{}, uses: make(chan use, maxUses),
-		failures: allowance.NewPerKey(failedInterval, failedBurst, maxAddresses), metrics: newMetrics(),
+		redeemed: allowance.NewPerKey(loginLasts, 1, maxRedeemed), metrics: newMetrics(),
 	}
 	for _, origin := range o.Identity.Origins() {
 		s.origins[origin] = true
