@@ -2,21 +2,25 @@ package live
 
 import (
 	"cmp"
+	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// Bounds of what is kept for subscribers.
+// Bounds of the past changes of a cluster. A subscription can begin after each of them, and lag behind as
+// far.
 const (
-	// kept is the number of past changes after which a subscription can begin.
 	kept = 4096
-	// queued is the number of changes that a subscriber can lag behind.
-	queued = 1024
+	// keptBytes of memory, measured with sizeOf: of all changes, and of those of one job. Of a job with more,
+	// the last version is kept and former ones are not.
+	keptBytes      = 64 << 20
+	keptBytesOfJob = 8 << 20
 )
 
 // Cluster holds the jobs of one cluster and their latest changes.
@@ -31,15 +35,32 @@ type Cluster struct {
 	jobs []*v1alpha1.TrainingJob // by namespace and name
 	// sequence of the last change. The first is 1.
 	sequence uint64
-	// changes are the latest ones: change n is at (n-1) % kept.
-	changes     []Event
+	// changes from the sequence first on: change n is at n % kept.
+	changes [kept]past
+	first   uint64
+	// bytes of all changes, and of each job's.
+	bytes       int
+	ofJobs      map[types.UID]*pastOfJob
 	subscribers map[*Subscription]struct{}
 	closed      bool
 }
 
+// past is a change that is kept. It has no job if only later versions of the job are kept.
+type past struct {
+	Event
+	bytes int
+}
+
+// pastOfJob are the sequences of the changes of one job, and their bytes.
+type pastOfJob struct {
+	sequences []uint64
+	bytes     int
+}
+
 func newCluster(name string, from Informers) *Cluster {
 	return &Cluster{
-		name: name, informers: from, process: rand.String(10), subscribers: map[*Subscription]struct{}{},
+		name: name, informers: from, process: rand.String(10), first: 1, ofJobs: map[types.UID]*pastOfJob{},
+		subscribers: map[*Subscription]struct{}{},
 	}
 }
 
@@ -105,49 +126,85 @@ func (c *Cluster) remove(job *v1alpha1.TrainingJob) {
 	c.changed(Deleted, job)
 }
 
-// changed notifies the subscribers. The caller holds the lock.
+// changed keeps a change and wakes the subscribers. The caller holds the lock.
 func (c *Cluster) changed(what Change, job *v1alpha1.TrainingJob) {
 	c.sequence++
-	e := Event{Change: what, Job: job, Position: c.position(), encoded: &encoding{}}
-	if len(c.changes) < kept {
-		c.changes = append(c.changes, e)
-	} else {
-		c.changes[(c.sequence-1)%kept] = e
+	if c.sequence-c.first >= kept {
+		c.forget(c.first)
+		c.first++
 	}
+	e := Event{Change: what, Job: job, Position: c.position()}
+	e.encoded = &encoding{cluster: c, sequence: c.sequence}
+	c.changes[c.sequence%kept] = past{Event: e}
+	of := c.ofJobs[job.UID]
+	if of == nil {
+		of = &pastOfJob{}
+		c.ofJobs[job.UID] = of
+	}
+	of.sequences = append(of.sequences, c.sequence)
+	c.grow(c.sequence, sizeOf(reflect.ValueOf(job)))
 	for s := range c.subscribers {
-		if !s.filter.passes(job) {
-			continue
-		}
-		select {
-		case s.events <- e:
-		default: // it lags too far behind
-			c.drop(s)
+		if s.filter.passes(job) {
+			s.ring()
+		} else if s.next == c.sequence { // it has all before
+			s.next++
 		}
 	}
 }
 
-// since returns the changes after a position, or false if some of them are no longer kept. The caller holds
-// the lock.
-func (c *Cluster) since(after string, filter Filter) ([]Event, bool) {
-	from, ok := c.parse(after)
-	if !ok || from > c.sequence || c.sequence-from > uint64(len(c.changes)) {
-		return nil, false
+// grow adds bytes to a change that is kept, and forgets others if that is too much. The caller holds the
+// lock.
+func (c *Cluster) grow(sequence uint64, bytes int) {
+	at := &c.changes[sequence%kept]
+	if sequence < c.first || at.Job == nil {
+		return
 	}
-	var events []Event
-	for n := from + 1; n <= c.sequence; n++ {
-		if e := c.changes[(n-1)%kept]; filter.passes(e.Job) {
-			events = append(events, e)
+	of := c.ofJobs[at.Job.UID]
+	at.bytes += bytes
+	of.bytes += bytes
+	c.bytes += bytes
+	for of.bytes > keptBytesOfJob {
+		// A version is in the later ones; that the job was added or deleted is not.
+		n := slices.IndexFunc(of.sequences[:len(of.sequences)-1], func(n uint64) bool {
+			return c.changes[n%kept].Change == Modified
+		})
+		if n < 0 {
+			break
 		}
+		c.forget(of.sequences[n])
 	}
-	return events, true
+	for c.bytes > keptBytes && c.first < c.sequence {
+		c.forget(c.first)
+		c.first++
+	}
 }
 
-// drop a subscriber. The caller holds the lock.
-func (c *Cluster) drop(s *Subscription) {
-	if _, has := c.subscribers[s]; has {
-		delete(c.subscribers, s)
-		close(s.events)
+// forget a change, if it is kept. The caller holds the lock.
+func (c *Cluster) forget(sequence uint64) {
+	at := &c.changes[sequence%kept]
+	if at.Job == nil {
+		return
 	}
+	of := c.ofJobs[at.Job.UID]
+	of.bytes -= at.bytes
+	c.bytes -= at.bytes
+	if n := slices.Index(of.sequences, sequence); n >= 0 {
+		of.sequences = slices.Delete(of.sequences, n, n+1)
+	}
+	if len(of.sequences) == 0 {
+		delete(c.ofJobs, at.Job.UID)
+	}
+	*at = past{}
+}
+
+// after returns the sequence of the first change after a position, or false if some changes since then are no
+// longer kept. The caller holds the lock.
+func (c *Cluster) after(position string) (uint64, bool) {
+	from, ok := c.parse(position)
+	if !ok || from > c.sequence || from+1 < c.first {
+		return c.sequence + 1, false
+	}
+	return from + 1, true
 }
 
 func (c *Cluster) closeAll() {
@@ -155,6 +212,6 @@ func (c *Cluster) closeAll() {
 	defer c.mu.Unlock()
 	c.closed = true
 	for s := range c.subscribers {
-		c.drop(s)
+		s.ring()
 	}
 }

@@ -11,7 +11,9 @@
 // Invariants:
 //   - A View and the beginning of a Subscription are taken under the lock under which changes are applied:
 //     no change between them is missed.
-//   - A subscriber that lags too far behind is dropped. It blocks no other, and memory is bounded.
+//   - Past changes are kept once, for all subscribers, up to a number and a size that is measured. A
+//     subscriber whose next change is not kept any more is dropped. It blocks no other.
+//   - Of a job with large versions, former ones may be left out. Its last version is always sent.
 //   - Jobs are shared with the informers and with all readers: read only.
 //   - An unreachable cluster, or one without the CRD, does not delay the others.
 //   - Nothing here checks the rights of users.

@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
+	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -161,13 +165,28 @@ func TestResume(t *testing.T) {
 	} {
 		s := subscribe(t, c, of.filter, of.after)
 		var missed []string
-		for _, e := range s.Missed {
-			missed = append(missed, text(e))
+		if !s.Reset {
+			for _, e := range missedBy(t, s) {
+				missed = append(missed, text(e))
+			}
 		}
 		if diff := cmp.Diff(of.missed, missed); diff != "" || s.Reset != of.reset || len(s.Jobs) != of.jobs {
 			t.Errorf("%s: reset %v, %d jobs (-want +got):\n%s", name, s.Reset, len(s.Jobs), diff)
 		}
 	}
+}
+
+// missedBy are the events of a resumed subscription before it is synced.
+func missedBy(t *testing.T, s *Subscription) (missed []Event) {
+	t.Helper()
+	for e := range s.Events() {
+		if e.Change == Synced {
+			return missed
+		}
+		missed = append(missed, e)
+	}
+	t.Fatalf("the stream has ended after %d events", len(missed))
+	return nil
 }
 
 // TestManyChanges: only the latest changes are kept; each subscriber gets those after its own position.
@@ -185,12 +204,18 @@ func TestManyChanges(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Reset == known || known && len(s.Missed) != behind {
-			t.Errorf("%d behind: reset %v, %d missed", behind, s.Reset, len(s.Missed))
+		if s.Reset == known {
+			t.Errorf("%d behind: reset %v", behind, s.Reset)
 		}
-		for i, e := range s.Missed {
-			if want := positions[len(positions)-behind+i]; e.Position != want {
-				t.Fatalf("%d behind: change %d is at %s, want %s", behind, i, e.Position, want)
+		if known {
+			missed := missedBy(t, s)
+			if len(missed) != behind {
+				t.Errorf("%d behind: %d missed", behind, len(missed))
+			}
+			for i, e := range missed {
+				if want := positions[len(positions)-behind+i]; e.Position != want {
+					t.Fatalf("%d behind: change %d is at %s, want %s", behind, i, e.Position, want)
+				}
 			}
 		}
 		s.Close()
@@ -210,24 +235,138 @@ func TestSlowSubscriber(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n := range queued + 1 {
-		c.set(job("a", "x", "1", fmt.Sprint(n)))
-	}
 	c.set(job("b", "y", "2", "1"))
-	got, last := 0, ""
-	for e := range slow.Events() {
-		got++
-		last = e.Position
-	}
-	if got != queued {
-		t.Errorf("it got %d events before it was dropped, want %d", got, queued)
-	}
-	slow.Close() // closing twice is allowed
-	if again, err := c.subscribe(Filter{}, last); err != nil || again.Reset || len(again.Missed) != 2 {
-		t.Errorf("it begins again with %+v, %v", again, err)
-	}
 	if e := <-elsewhere.Events(); text(e) != "added b/y 2" {
 		t.Errorf("the other one got %s", text(e))
+	}
+	for n := range 2 * kept {
+		c.set(job("a", "x", "1", fmt.Sprint(n)))
+	}
+	var got []Event
+	for e := range slow.Events() {
+		got = append(got, e)
+	}
+	if len(got) > 1 {
+		t.Errorf("it got %d events before it was dropped", len(got))
+	}
+	slow.Close() // closing twice is allowed
+	c.set(job("b", "y", "2", "2"))
+	if e := <-elsewhere.Events(); text(e) != "modified b/y 2" {
+		t.Errorf("the other one got %s", text(e))
+	}
+}
+
+// large is a version of a job with a mebibyte of text.
+func large(namespace, version string) *v1alpha1.TrainingJob {
+	j := job(namespace, "large", namespace, version)
+	j.Spec.Command = []string{strings.Repeat("x", 1<<20-len(version)) + version}
+	return j
+}
+
+// TestLargeJobs: one job with many large versions takes little of the memory, and no changes from others. Its
+// last version is sent.
+func TestLargeJobs(t *testing.T) {
+	c := newCluster("here", nil)
+	c.synced.Store(true)
+	start := c.position()
+	var pinned []*Subscription // of readers that take nothing
+	for range 20 {
+		s, err := c.subscribe(Filter{}, start)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pinned = append(pinned, s)
+	}
+	encode := func(job *v1alpha1.TrainingJob) ([]byte, error) {
+		return []byte(strings.Clone(job.Spec.Command[0])), nil
+	}
+	reader, err := c.subscribe(Filter{Namespace: "a"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := heap()
+	for n := range 1200 {
+		c.set(large("a", fmt.Sprint(n)))
+		if n%100 == 0 {
+			c.set(job("b", fmt.Sprint("small-", n), fmt.Sprint("small-", n), "1"))
+		}
+		if e := <-reader.Events(); n%2 == 0 {
+			if _, err := e.Encoded(encode); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	grown := heap() - before
+	t.Logf("1200 versions of 1 MiB take %d MiB", grown>>20)
+	if grown > 4*keptBytesOfJob {
+		t.Errorf("1200 versions of 1 MiB take %d MiB", grown>>20)
+	}
+	resumed, err := c.subscribe(Filter{}, start)
+	if err != nil || resumed.Reset {
+		t.Fatalf("reset %v, %v", resumed.Reset, err)
+	}
+	small, last := 0, ""
+	for _, e := range missedBy(t, resumed) {
+		if e.Job.Namespace == "b" {
+			small++
+		} else {
+			last = e.Job.ResourceVersion
+		}
+	}
+	if small != 12 || last != "1199" {
+		t.Errorf("%d changes of others, and the last version is %s", small, last)
+	}
+	for _, s := range pinned {
+		s.Close()
+	}
+}
+
+// TestManyLargeJobs: versions of many jobs have a bound together.
+func TestManyLargeJobs(t *testing.T) {
+	c := newCluster("here", nil)
+	c.synced.Store(true)
+	before := heap()
+	for n := range 400 {
+		c.set(large(fmt.Sprintf("n%d", n%20), fmt.Sprint(n)))
+	}
+	grown := heap() - before
+	t.Logf("400 versions of 20 jobs of 1 MiB take %d MiB", grown>>20)
+	if grown > keptBytes+keptBytes/2 || c.bytes > keptBytes {
+		t.Errorf("400 versions of 20 jobs of 1 MiB take %d MiB, counted %d", grown>>20, c.bytes>>20)
+	}
+	for n := range 20 {
+		c.remove(large(fmt.Sprintf("n%d", n), fmt.Sprint(380+n)))
+	}
+	for n := range kept {
+		c.set(job("a", "x", "1", fmt.Sprint(n)))
+	}
+	if len(c.ofJobs) != 1 || c.ofJobs["1"].bytes != c.bytes {
+		t.Errorf("%d jobs are counted, %d bytes", len(c.ofJobs), c.bytes)
+	}
+}
+
+// heap is the memory in use.
+func heap() int {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}
+
+// TestSizeOf: the size of a job is about that of its texts.
+func TestSizeOf(t *testing.T) {
+	small, big := job("a", "x", "1", "1"), large("a", "1")
+	big.Annotations = map[string]string{"k": strings.Repeat("y", 1<<20)}
+	big.Spec.ReplicaSpecs = map[v1alpha1.Role]v1alpha1.ReplicaSpec{"Worker": {Template: corev1.PodTemplateSpec{
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Env: []corev1.EnvVar{{
+			Value: strings.Repeat("z", 1<<20),
+		}}}}},
+	}}}
+	now := metav1.Now()
+	big.DeletionTimestamp = &now
+	got := sizeOf(reflect.ValueOf(big)) - sizeOf(reflect.ValueOf(small))
+	if got < 3<<20 || got > 3<<20+10_000 {
+		t.Errorf("3 MiB of text count %d bytes", got)
 	}
 }
 

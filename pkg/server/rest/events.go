@@ -25,7 +25,7 @@ type EventsInput struct {
 // Names of events in addition to live.Change.
 const (
 	eventReset  = "reset"
-	eventSynced = "synced"
+	eventSynced = string(live.Synced)
 )
 const aboutEvents = `Server-sent events. Each has a name, an id, and a JSON object as its data:
 - added, modified, deleted: the current TrainingJob, or its last version. Events can repeat.
@@ -83,7 +83,7 @@ func (s *Server) events(ctx context.Context, in *EventsInput) (*huma.StreamRespo
 		return nil, liveError(in.Cluster, err)
 	}
 	r := &reader{server: s, cluster: in.Cluster, seen: map[string]bool{}}
-	if err := r.learn(ctx, namespacesOf(subscription)); err != nil { // while the status can report the error
+	if err := r.learn(ctx, subscription.Namespaces); err != nil { // while the status can report the error
 		subscription.Close()
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func (r *reader) run(ctx context.Context, sub *live.Subscription) error {
 	}
 }
 
-// begin sends all jobs, or the missed changes.
+// begin sends all jobs, unless the stream continues an earlier one.
 func (r *reader) begin(ctx context.Context, sub *live.Subscription) error {
 	if sub.Reset {
 		if err := r.out.Event(eventReset, sub.Position, []byte("{}")); err != nil {
@@ -161,24 +161,18 @@ func (r *reader) begin(ctx context.Context, sub *live.Subscription) error {
 			return err
 		}
 	}
-	for _, e := range sub.Missed {
-		if err := r.change(ctx, e); err != nil {
-			return err
-		}
+	sub.Jobs = nil // they change while the stream goes on
+	if sub.Reset {
+		return r.out.Event(eventSynced, sub.Position, []byte("{}"))
 	}
-	return r.out.Event(eventSynced, sub.Position, []byte("{}"))
-}
-
-func namespacesOf(sub *live.Subscription) []string {
-	all := live.View{Jobs: sub.Jobs}.Namespaces()
-	for _, e := range sub.Missed {
-		all = append(all, e.Job.Namespace)
-	}
-	return all
+	return nil
 }
 
 // change sends a change, if the reader may see it.
 func (r *reader) change(ctx context.Context, e live.Event) error {
+	if e.Change == live.Synced {
+		return r.out.Event(eventSynced, e.Position, []byte("{}"))
+	}
 	if _, known := r.seen[e.Job.Namespace]; !known {
 		if err := r.learn(ctx, []string{e.Job.Namespace}); err != nil {
 			return err

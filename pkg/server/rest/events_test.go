@@ -3,8 +3,10 @@ package rest
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -216,10 +218,11 @@ func TestTooManyStreams(t *testing.T) {
 func TestSlowReader(t *testing.T) {
 	s := newServer(t)
 	body := s.stream("events", "ann")
-	large := strings.Repeat("x", 200_000)
-	for n := range 2000 { // more than the connection and the queue hold
-		s.source.handler.OnUpdate(nil, newJob("team-a", "a1", func(job *v1alpha1.TrainingJob) {
-			job.ResourceVersion, job.Status.Message = strings.Repeat("1", n%9+1), large
+	large := strings.Repeat("x", 5_000)
+	for n := range 20_000 { // more than the connection holds and the cluster keeps
+		name := fmt.Sprint("a", n%100) // of one job with large versions not all are kept
+		s.source.handler.OnUpdate(nil, newJob("team-a", name, func(job *v1alpha1.TrainingJob) {
+			job.ResourceVersion, job.Status.Message = strconv.Itoa(n), large
 		}))
 	}
 	rest, err := io.ReadAll(body)

@@ -125,6 +125,7 @@ func (s *Server) Follow(cluster string, filter live.Filter) (
 	if err != nil {
 		return nil, nil, liveError(cluster, err)
 	}
+	subscription.Jobs = nil
 	return subscription.Events(), subscription.Close, nil
 }
 
