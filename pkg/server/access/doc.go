@@ -20,5 +20,6 @@
 //   - Errors distinguish rights that the server lacks (ErrInsufficient, with the remedy) from rights that the
 //     caller lacks.
 //   - Memory is bounded: clients and reviews are in caches of limited size.
-//   - A review is used for a few seconds (reviewsFresh) at most.
+//   - A review is used for a few seconds (reviewsFresh) at most, by all requests of the caller. One request
+//     causes at most maxNamespaces of them.
 package access

@@ -13,6 +13,8 @@ var (
 	ErrUnknownCluster = errors.New("unknown cluster")
 	// ErrRefused: the server does not act for users with this name. Status 403.
 	ErrRefused = errors.New("the server does not act for the caller")
+	// ErrTooMany: the request concerns too many namespaces for reviews of the caller's rights. Status 403.
+	ErrTooMany = errors.New("too many namespaces")
 	// ErrInsufficient: the server lacks a right, or has a wider one than is allowed. Status 503.
 	ErrInsufficient = errors.New("the server has wrong rights")
 )
@@ -36,7 +38,7 @@ func (e *Error) Status() int {
 	switch {
 	case errors.Is(e.kind, ErrUnknownCluster):
 		return http.StatusNotFound
-	case errors.Is(e.kind, ErrRefused):
+	case errors.Is(e.kind, ErrRefused), errors.Is(e.kind, ErrTooMany):
 		return http.StatusForbidden
 	}
 	return http.StatusServiceUnavailable

@@ -29,6 +29,8 @@ const (
 	maxAsked      = 32
 	atOnce        = 16
 	reviewTimeout = 10 * time.Second
+	// maxNamespaces are reviewed for one request.
+	maxNamespaces = 1000
 )
 
 // Resource of TrainingJobs in RBAC rules.
@@ -48,6 +50,7 @@ func (c *Clusters) May(
 
 // Visible returns the given namespaces, in their order, in which a caller has a right to all TrainingJobs.
 // The verb is "list" for what kubectl get shows. all is true if the caller has the right in every namespace.
+// If not, and there are more than maxNamespaces, the error is ErrTooMany.
 func (c *Clusters) Visible(
 	ctx context.Context, cluster string, id identity.Identity, verb string, namespaces []string,
 ) (all bool, visible []string, err error) {
@@ -60,6 +63,15 @@ func (c *Clusters) Visible(
 	}
 	if all, err = at.reviews.may(ctx, s, key, jobs); all || err != nil {
 		return all, nil, err
+	}
+	if len(namespaces) > maxNamespaces {
+		return false, nil, &Error{
+			kind: ErrTooMany,
+			Detail: fmt.Sprintf("you may not %s TrainingJobs in all namespaces at once, and the server reviews your "+
+				"rights in at most %d namespaces for one request; this one concerns %d", verb, maxNamespaces,
+				len(namespaces)),
+			Remedy: "request one namespace, or ask an admin for the right in all namespaces",
+		}
 	}
 	may := make([]bool, len(namespaces))
 	group, ctx := errgroup.WithContext(ctx)

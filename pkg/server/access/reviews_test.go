@@ -143,6 +143,32 @@ func TestVisible(t *testing.T) {
 	}
 }
 
+// TestVisibleIsBounded: a request about too many namespaces causes no review of each, and says what to do.
+func TestVisibleIsBounded(t *testing.T) {
+	namespaces := make([]string, maxNamespaces+1)
+	for n := range namespaces {
+		namespaces[n] = fmt.Sprint("ns-", n)
+	}
+	f := &fakeReviews{allowed: map[string]bool{"corp:jane/ns-7": true, "corp:root/": true}}
+	c, _ := newFakeClusters(f)
+	all, visible, err := c.Visible(t.Context(), "default", jane, "list", namespaces)
+	if own := (*Error)(nil); !errors.As(err, &own) || !errors.Is(err, ErrTooMany) ||
+		own.Status() != http.StatusForbidden || !strings.Contains(own.Remedy, "one namespace") {
+		t.Errorf("%v, %v, %v", all, visible, err)
+	}
+	if f.asked != 1 {
+		t.Errorf("%d reviews", f.asked)
+	}
+	if _, visible, err = c.Visible(t.Context(), "default", jane, "list", namespaces[7:8]); err != nil ||
+		len(visible) != 1 {
+		t.Errorf("one namespace: %v, %v", visible, err)
+	}
+	root := identity.Identity{Name: "corp:root", Source: identity.SourceOIDC}
+	if all, _, err = c.Visible(t.Context(), "default", root, "list", namespaces); err != nil || !all {
+		t.Errorf("who may everywhere: %v, %v", all, err)
+	}
+}
+
 // TestVisibleAsksFewAtATime: one page of one user leaves reviews for others.
 func TestVisibleAsksFewAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/fragment"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/listview"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/rest"
 )
 
 // jobs lists a cluster's jobs that the caller may list.
@@ -16,6 +17,9 @@ func (b *Board) jobs(r *http.Request) (view, error) {
 	}
 	cluster := r.PathValue("cluster")
 	jobs, err := b.Jobs.VisibleJobs(r.Context(), cluster, "")
+	if rest.TooManyNamespaces(err) && q.Namespace != "" {
+		jobs, err = b.Jobs.VisibleJobs(r.Context(), cluster, q.Namespace)
+	}
 	if err != nil {
 		return view{}, err
 	}

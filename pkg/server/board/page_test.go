@@ -218,3 +218,13 @@ func TestLinks(t *testing.T) {
 		t.Errorf("only %v were followed", followed)
 	}
 }
+
+// TestJobsOfOneNamespace: where all namespaces are too many for one request, one can be shown.
+func TestJobsOfOneNamespace(t *testing.T) {
+	s := newServer(t, newJob("a", "bert"))
+	s.api.crowded = true
+	contains(t, s.get(mainMap+"/jobs?namespace=a"), http.StatusOK, "bert")
+	if got := s.get(mainMap + "/jobs"); got.StatusCode == http.StatusOK {
+		t.Errorf("all namespaces: %s", got.body)
+	}
+}

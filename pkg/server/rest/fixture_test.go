@@ -35,6 +35,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/access"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/live"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
@@ -55,6 +56,8 @@ type rights struct {
 	away error
 	// logs reports whether logs may be read still.
 	logs bool
+	// most namespaces that are reviewed for one request; 0: any number.
+	most int
 }
 
 func (a *rights) Names() []string { return []string{"main", "other"} }
@@ -90,9 +93,22 @@ func (a *rights) May(
 	}
 	return a.allows(id, what.Namespace), a.away
 }
+
+// tooMany is the error for more namespaces than are reviewed for one request.
+type tooMany struct{}
+
+func (tooMany) Error() string { return "too many namespaces" }
+func (tooMany) Unwrap() error { return access.ErrTooMany }
+func (tooMany) Problem() (status int, detail, remedy string, retryAfter time.Duration) {
+	return http.StatusForbidden, "too many namespaces", "request one namespace", 0
+}
+
 func (a *rights) Visible(_ context.Context, _ string, id identity.Identity, _ string, namespaces []string) (
 	bool, []string, error,
 ) {
+	if a.most > 0 && len(namespaces) > a.most && !a.allows(id, "") {
+		return false, nil, tooMany{}
+	}
 	var visible []string
 	for _, namespace := range namespaces {
 		if a.allows(id, namespace) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/queues"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/store"
 )
@@ -271,5 +272,28 @@ func TestFailures(t *testing.T) {
 				t.Error("it does not say when to ask again")
 			}
 		})
+	}
+}
+
+// TestTooManyNamespaces: a caller who may not list all at once gets an error that proposes one namespace,
+// and one namespace works.
+func TestTooManyNamespaces(t *testing.T) {
+	s := newServer(t, newJob("team-a", "a1"), newJob("team-b", "b1"), newJob("team-c", "c1"))
+	s.access.most = 2
+	if err := queues.AddToScheme(s.scheme); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]int{
+		"trainingjobs": http.StatusForbidden, "events": http.StatusForbidden, "queues": http.StatusForbidden,
+		"namespaces/team-a/trainingjobs": http.StatusOK, "queues?namespace=team-a": http.StatusOK,
+		"history/jobs?namespace=team-a": http.StatusOK, "accounting?namespace=team-a": http.StatusOK,
+	} {
+		got := s.do(request{path: path, user: "bob"})
+		if got.StatusCode != want || want != http.StatusOK && !strings.Contains(string(got.body), "one namespace") {
+			t.Errorf("%s: %d %s", path, got.StatusCode, got.body)
+		}
+	}
+	if got := s.do(request{path: "trainingjobs", user: "ann"}); got.StatusCode != http.StatusOK {
+		t.Errorf("who may list all: %d %s", got.StatusCode, got.body)
 	}
 }

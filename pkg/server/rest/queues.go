@@ -40,6 +40,9 @@ func (s *Server) queues(ctx context.Context, in *QueuesInput) (*QueuesOutput, er
 		return nil, err
 	}
 	may, err := s.visible(ctx, in.Cluster, v.Namespaces())
+	if TooManyNamespaces(err) && in.Namespace != "" {
+		may, err = s.visible(ctx, in.Cluster, []string{in.Namespace})
+	}
 	if err != nil {
 		return nil, err
 	}

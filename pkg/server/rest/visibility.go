@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/access"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/live"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
@@ -129,8 +130,16 @@ func (s *Server) visible(ctx context.Context, cluster string, among []string) (
 	if err != nil {
 		return nil, err
 	}
-	return func(namespace string) bool { return all || slices.Contains(some, namespace) }, nil
+	visible := make(map[string]bool, len(some))
+	for _, namespace := range some {
+		visible[namespace] = true
+	}
+	return func(namespace string) bool { return all || visible[namespace] }, nil
 }
+
+// TooManyNamespaces reports whether a request failed because it concerns too many namespaces. Then it can
+// succeed for one namespace.
+func TooManyNamespaces(err error) bool { return errors.Is(err, access.ErrTooMany) }
 
 // listable returns the cluster's error if the caller may not list the jobs of a namespace.
 func (s *Server) listable(ctx context.Context, cluster, namespace string) error {
