@@ -2,6 +2,7 @@ package identity
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
@@ -82,6 +83,8 @@ type Verified struct {
 	// Origin stands for the configuration that the identity depends on. The identity is invalid once Origins
 	// does not return it any more.
 	Origin string
+	// Token to verify again from time to time (VerifyAgain), because it can be revoked; empty for others.
+	Token string
 }
 
 // Verify verifies an ID token that the issuer returned for a code. The error is an *Error.
@@ -121,11 +124,25 @@ func (a *Authentication) VerifyToken(ctx context.Context, token, from string) (V
 	if err != nil {
 		return Verified{}, err
 	}
-	v := Verified{Identity: id, Ends: endOf(token), Origin: a.review}
+	v := Verified{Identity: id, Ends: endOf(token), Origin: a.review, Token: token}
 	if source == SourceOIDC {
-		v.Origin = a.issuers[issuerOf(token)].origin()
+		v.Origin, v.Token = a.issuers[issuerOf(token)].origin(), ""
 	}
 	return v, nil
+}
+
+// VerifyAgain returns the user of a token that VerifyToken has accepted before. A review is used for a few
+// seconds. The error is an *Error.
+func (a *Authentication) VerifyAgain(ctx context.Context, token string) (Identity, error) {
+	if a.tokens.reviewer == nil || token == "" {
+		return Identity{}, rejected("log in again", "there is no token that the cluster can review")
+	}
+	key := sha256.Sum256([]byte(token))
+	v, known := a.tokens.known(key)
+	if !known {
+		v = a.tokens.review(ctx, token, key)
+	}
+	return v.id, asError(v.rejected)
 }
 
 // ReviewAudience returns the audience of Kubernetes' tokens for this server; empty if they are not accepted.

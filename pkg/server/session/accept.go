@@ -30,11 +30,11 @@ func (s *Sessions) accept(
 	if lasts := expires.Sub(now); lasts < time.Second { // the API server's clock is behind
 		return identity.Rejected("the token has expired", "get a new one and log in again")
 	}
-	who, err := toStored(verified)
+	secret := newSecret()
+	who, err := toStored(verified, secret)
 	if err != nil {
 		return s.unavailable(r.Context(), err)
 	}
-	secret := newSecret()
 	err = s.store.MakeSession(r.Context(), store.Session{
 		ID: idOf(secret), Owner: verified.Caller(), Identity: who, Made: now, Expires: expires,
 	}, sessionsOfOne)

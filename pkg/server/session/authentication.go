@@ -48,7 +48,7 @@ func (s *Sessions) Middleware(next http.Handler) http.Handler {
 		case found == nil:
 			next.ServeHTTP(w, r.WithContext(identity.NewContext(r.Context(), id)))
 		default:
-			ctx, leave := s.requests.begin(NewContext(r.Context(), found), found.id)
+			ctx, leave := s.requests.begin(NewContext(r.Context(), found), found)
 			defer leave()
 			next.ServeHTTP(w, r.WithContext(ctx))
 		}

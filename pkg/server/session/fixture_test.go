@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -58,6 +59,8 @@ type setting struct {
 	plain bool
 	// listener of the server; nil: one of its own.
 	listener net.Listener
+	// reviewer of the cluster's tokens; nil: one of its own.
+	reviewer *reviewer
 }
 
 func newClock() *clocktesting.FakeClock { return clocktesting.NewFakeClock(time.Now()) }
@@ -65,6 +68,9 @@ func newReplica(t testing.TB, o setting) *replica {
 	t.Helper()
 	if o.dsn == "" {
 		o.dsn = newDSN(t)
+	}
+	if o.reviewer == nil {
+		o.reviewer = &reviewer{}
 	}
 	db, err := store.Open(t.Context(), store.Options{DSN: o.dsn})
 	if err != nil {
@@ -80,7 +86,7 @@ func newReplica(t testing.TB, o setting) *replica {
 		r.logged = append(r.logged, prefix+args)
 	}, funcr.Options{Verbosity: 9}).GetSink())
 	who, err := identity.New(identity.Options{
-		Config: o.identity, Reviews: reviewer{}, ReviewCluster: "default", Clock: o.clock,
+		Config: o.identity, Reviews: o.reviewer, ReviewCluster: "default", Clock: o.clock,
 		Registry: prometheus.NewRegistry(), Log: log,
 	})
 	if err != nil {
@@ -184,11 +190,21 @@ const reviewed = "e30.eyJleHAiOjQwMDAwMDAwMDB9.c2ln"
 // endless is one that has no expiry.
 const endless = "an-opaque-token-of-a-webhook"
 
-type reviewer struct{}
+// reviewer accepts the tokens of one service account, until they are revoked or it is away.
+type reviewer struct{ revoked, away atomic.Bool }
 
-func (reviewer) Create(
+func (v *reviewer) Create(
 	_ context.Context, r *authenticationv1.TokenReview, _ metav1.CreateOptions,
 ) (*authenticationv1.TokenReview, error) {
+	if v.away.Load() {
+		return nil, errors.New("connection refused")
+	}
+	if r.Spec.Token == "" {
+		return nil, errors.New("token is required for TokenReview in authentication")
+	}
+	if v.revoked.Load() {
+		return r, nil
+	}
 	if token := r.Spec.Token; token == endless || strings.HasPrefix(token, "e30.") {
 		r.Status = authenticationv1.TokenReviewStatus{
 			Authenticated: true, Audiences: r.Spec.Audiences,

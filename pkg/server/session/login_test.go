@@ -265,17 +265,21 @@ func TestStoredIdentities(t *testing.T) {
 	v := identity.Verified{Identity: identity.Identity{
 		Name: "n", UID: "u", Groups: []string{"g"}, Extra: map[string][]string{"k": {"v"}},
 		Source: identity.SourceTokenReview, Cluster: "c",
-	}, Origin: "o"}
-	data, err := toStored(v)
-	if err != nil {
-		t.Fatal(err)
+	}, Origin: "o", Token: "a-token"}
+	secret := newSecret()
+	data, err := toStored(v, secret)
+	if err != nil || strings.Contains(string(data), v.Token) {
+		t.Fatalf("%s, %v", data, err)
 	}
-	id, origin, err := fromStored(data)
-	if diff := cmp.Diff(v.Identity, id); diff != "" || err != nil || origin != "o" {
-		t.Errorf("%v, %s\n%s", err, origin, diff)
+	got, err := fromStored(data, secret)
+	if diff := cmp.Diff(v, got); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	if got, err := fromStored(data, newSecret()); err == nil {
+		t.Errorf("another browser reads %+v", got)
 	}
 	for _, bad := range []string{"", "{}", `{"name":"n"}`, `{"source":"oidc"}`} {
-		if _, _, err := fromStored([]byte(bad)); err == nil {
+		if _, err := fromStored([]byte(bad), secret); err == nil {
 			t.Errorf("%q has a session", bad)
 		}
 	}

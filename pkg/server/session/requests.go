@@ -14,21 +14,22 @@ var errEnded = errors.New("the session has ended")
 // requests in progress, by session.
 type requests struct {
 	mu  sync.Mutex
-	all map[store.SessionID]map[*context.CancelCauseFunc]struct{}
+	all map[store.SessionID]map[*context.CancelCauseFunc]*Session
 }
 
 // begin adds a request of a session. Its context ends with the session, or with leave.
-func (q *requests) begin(ctx context.Context, id store.SessionID) (_ context.Context, leave func()) {
+func (q *requests) begin(ctx context.Context, s *Session) (_ context.Context, leave func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
+	id := s.id
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.all == nil {
-		q.all = map[store.SessionID]map[*context.CancelCauseFunc]struct{}{}
+		q.all = map[store.SessionID]map[*context.CancelCauseFunc]*Session{}
 	}
 	if q.all[id] == nil {
-		q.all[id] = map[*context.CancelCauseFunc]struct{}{}
+		q.all[id] = map[*context.CancelCauseFunc]*Session{}
 	}
-	q.all[id][&cancel] = struct{}{}
+	q.all[id][&cancel] = s
 	return ctx, func() {
 		q.mu.Lock()
 		defer q.mu.Unlock()
@@ -48,13 +49,16 @@ func (q *requests) end(id store.SessionID) {
 	}
 }
 
-// sessions returns the sessions with requests.
-func (q *requests) sessions() []store.SessionID {
+// sessions returns the sessions with requests, each once.
+func (q *requests) sessions() []*Session {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	all := make([]store.SessionID, 0, len(q.all))
-	for id := range q.all {
-		all = append(all, id)
+	all := make([]*Session, 0, len(q.all))
+	for _, requests := range q.all {
+		for _, s := range requests {
+			all = append(all, s)
+			break
+		}
 	}
 	return all
 }

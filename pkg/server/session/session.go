@@ -23,6 +23,8 @@ type Session struct {
 
 	id   store.SessionID
 	csrf string
+	// again verifies the session's token again; nil without one.
+	again func(context.Context) (identity.Identity, error)
 }
 
 // CSRF returns the session's CSRF token, which the forms and scripts of its pages send. Only pages of this
@@ -68,25 +70,37 @@ type stored struct {
 	Source  string              `json:"source"`
 	Cluster string              `json:"cluster,omitempty"`
 	Origin  string              `json:"origin"`
+	// Token is the sealed token that made the session, if it can be revoked.
+	Token []byte `json:"token,omitempty"`
 }
 
-func toStored(v identity.Verified) (json.RawMessage, error) {
+func toStored(v identity.Verified, secret []byte) (json.RawMessage, error) {
+	token, err := seal(secret, v.Token)
+	if err != nil {
+		return nil, err
+	}
 	return json.Marshal(stored{
 		Name: v.Name, UID: v.UID, Groups: v.Groups, Extra: v.Extra, Source: string(v.Source), Cluster: v.Cluster,
-		Origin: v.Origin,
+		Origin: v.Origin, Token: token,
 	})
 }
 
-func fromStored(data json.RawMessage) (identity.Identity, string, error) {
+func fromStored(data json.RawMessage, secret []byte) (identity.Verified, error) {
 	var s stored
 	if err := json.Unmarshal(data, &s); err != nil {
-		return identity.Identity{}, "", fmt.Errorf("reading a session's identity: %w", err)
+		return identity.Verified{}, fmt.Errorf("reading a session's identity: %w", err)
 	}
 	if s.Name == "" || s.Source == "" {
-		return identity.Identity{}, "", errors.New("reading a session's identity: no user name")
+		return identity.Verified{}, errors.New("reading a session's identity: no user name")
 	}
-	return identity.Identity{
+	v := identity.Verified{Origin: s.Origin, Identity: identity.Identity{
 		Name: s.Name, UID: s.UID, Groups: s.Groups, Extra: s.Extra, Source: identity.Source(s.Source),
 		Cluster: s.Cluster,
-	}, s.Origin, nil
+	}}
+	if len(s.Token) == 0 {
+		return v, nil
+	}
+	var err error
+	v.Token, err = unseal(secret, s.Token)
+	return v, err
 }

@@ -130,19 +130,23 @@ func (s *Sessions) prune(ctx context.Context) {
 	})
 }
 
-// watch ends the requests of ended sessions: after a logout the streams end on every replica.
+// watch ends the requests of ended sessions: after a logout, or when a token was revoked, the streams end on
+// every replica.
 func (s *Sessions) watch(ctx context.Context) {
 	s.background(ctx, "Sessions cannot be checked", func(ctx context.Context) error {
-		for _, id := range s.requests.sessions() {
-			_, err := s.store.Session(ctx, id, s.clock.Now())
-			switch {
-			case errors.Is(err, store.ErrNoSession):
-				s.requests.end(id)
-			case err != nil:
-				return err
+		var errs []error
+		for _, session := range s.requests.sessions() {
+			_, err := s.store.Session(ctx, session.id, s.clock.Now())
+			if err == nil && session.again != nil {
+				_, err = session.again(ctx)
+			}
+			if errors.Is(err, store.ErrNoSession) || errors.Is(err, identity.ErrRejected) {
+				s.requests.end(session.id)
+			} else {
+				errs = append(errs, err)
 			}
 		}
-		return nil
+		return errors.Join(errs...)
 	})
 }
 
@@ -178,12 +182,21 @@ func (s *Sessions) of(r *http.Request) (*Session, error) {
 	case err != nil:
 		return nil, s.unavailable(r.Context(), err)
 	}
-	id, origin, err := fromStored(found.Identity)
+	verified, err := fromStored(found.Identity, secret)
 	if err != nil {
 		return nil, s.unavailable(r.Context(), err)
 	}
-	if !s.origins[origin] {
+	if !s.origins[verified.Origin] {
 		return nil, identity.Rejected("the server's admin has changed who may log in", "log in again at "+LoginPath)
+	}
+	session := &Session{
+		Identity: verified.Identity, Expires: found.Expires, id: found.ID, csrf: csrfToken(secret),
+	}
+	if verified.Source == identity.SourceTokenReview {
+		session.again = s.reviewed(found.ID, verified)
+		if session.Identity, err = session.again(r.Context()); err != nil {
+			return nil, err
+		}
 	}
 	if now.Sub(found.Used) >= usedAfter {
 		select {
@@ -191,9 +204,28 @@ func (s *Sessions) of(r *http.Request) (*Session, error) {
 		default: // recorded at the next use
 		}
 	}
-	return &Session{
-		Identity: id, Expires: found.Expires, id: found.ID, csrf: csrfToken(secret),
-	}, nil
+	return session, nil
+}
+
+// reviewed returns a function that has the cluster review the token of a session again, and ends the session
+// if the cluster rejects it. The function returns the user; the error is an *identity.Error.
+func (s *Sessions) reviewed(
+	id store.SessionID, verified identity.Verified,
+) func(context.Context) (identity.Identity, error) {
+	return func(ctx context.Context) (identity.Identity, error) {
+		user, err := s.identity.VerifyAgain(ctx, verified.Token)
+		if err == nil && user.Name == verified.Name {
+			return user, nil
+		}
+		if err != nil && !errors.Is(err, identity.ErrRejected) {
+			return identity.Identity{}, err
+		}
+		if err := s.store.EndSession(ctx, id); err != nil && ctx.Err() == nil {
+			s.log.Error(err, "A session whose token is rejected cannot be deleted")
+		}
+		return identity.Identity{}, identity.Rejected("the cluster no longer accepts the token of this session",
+			"get a new token and log in again at "+LoginPath)
+	}
 }
 
 // unavailable returns the error for a failing store.

@@ -386,19 +386,90 @@ func TestStreamsEnd(t *testing.T) {
 	}
 }
 
+// TestRevokedTokens: the sessions of a token that the cluster rejects end within seconds, with their streams,
+// but not while the cluster does not respond.
+func TestRevokedTokens(t *testing.T) {
+	fake, cluster := newClock(), &reviewer{}
+	r := newReplica(t, setting{clock: fake, identity: identity.Default(), reviewer: cluster})
+	b := newBrowser(t)
+	b.post(r.server.URL+LoginPath, url.Values{fieldToken: {tokenUntil(fake.Now().Add(6 * time.Hour))}})
+	ended := make(chan got, 1)
+	cookie := r.cookies.name(cookieSession) + "=" + b.cookie(r, cookieSession)
+	go func() {
+		g, err := newBrowser(t).try(http.MethodGet, r.server.URL+"/stream", nil, "Cookie", cookie)
+		if err != nil {
+			g.body = err.Error()
+		}
+		ended <- g
+	}()
+	<-r.entered
+	cluster.away.Store(true)
+	fake.Step(time.Minute)
+	if page := b.get(r.server.URL+"/", "Accept", "*/*"); page.status != http.StatusServiceUnavailable {
+		t.Errorf("while the cluster is away: %+v", page)
+	}
+	cluster.away.Store(false)
+	if page := b.get(r.server.URL+"/", "Accept", "*/*"); page.status != http.StatusOK {
+		t.Errorf("when it is back: %+v", page)
+	}
+	cluster.revoked.Store(true)
+	eventually(t, "the stream ends", func() bool {
+		fake.Step(watchEvery)
+		select {
+		case <-ended:
+			return true
+		default:
+			return false
+		}
+	})
+	if page := b.get(r.server.URL+"/", "Accept", "*/*"); page.status != http.StatusUnauthorized {
+		t.Errorf("once the token is revoked: %+v", page)
+	}
+	cluster.revoked.Store(false)
+	fake.Step(time.Minute)
+	again := newBrowser(t).get(r.server.URL+"/", "Accept", "*/*", "Cookie", cookie)
+	if again.status != http.StatusUnauthorized {
+		t.Errorf("the session is there again: %+v", again)
+	}
+}
+
+// TestSessionsWithoutToken: a former version of the server did not keep what it would have to verify again.
+func TestSessionsWithoutToken(t *testing.T) {
+	fake := newClock()
+	r := newReplica(t, setting{clock: fake, identity: identity.Default()})
+	secret := newSecret()
+	who, err := toStored(identity.Verified{Origin: r.identity.Origins()[0], Identity: identity.Identity{
+		Name: "system:serviceaccount:team-a:ci", Source: identity.SourceTokenReview, Cluster: "default",
+	}}, secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = r.store.MakeSession(t.Context(), store.Session{
+		ID: idOf(secret), Owner: "ci", Identity: who, Made: fake.Now(), Expires: fake.Now().Add(time.Hour),
+	}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := newBrowser(t).get(r.server.URL+"/", "Accept", "*/*", "Cookie",
+		r.cookies.name(cookieSession)+"="+encodeSecret(secret))
+	if page.status != http.StatusUnauthorized {
+		t.Errorf("it is answered: %+v", page)
+	}
+}
+
 // TestRequests of a session end together, and are forgotten when they have.
 func TestRequests(t *testing.T) {
 	var q requests
-	one, leave := q.begin(t.Context(), store.SessionID{1})
-	two, leaveTwo := q.begin(t.Context(), store.SessionID{1})
-	other, leaveOther := q.begin(t.Context(), store.SessionID{2})
+	one, leave := q.begin(t.Context(), &Session{id: store.SessionID{1}})
+	two, leaveTwo := q.begin(t.Context(), &Session{id: store.SessionID{1}})
+	other, leaveOther := q.begin(t.Context(), &Session{id: store.SessionID{2}})
 	leave()
 	q.end(store.SessionID{1})
 	if one.Err() == nil || two.Err() == nil || other.Err() != nil {
 		t.Errorf("%v, %v, %v", one.Err(), two.Err(), other.Err())
 	}
 	leaveTwo()
-	if all := q.sessions(); len(all) != 1 || all[0] != (store.SessionID{2}) {
+	if all := q.sessions(); len(all) != 1 || all[0].id != (store.SessionID{2}) {
 		t.Errorf("sessions %v", all)
 	}
 	leaveOther()
