@@ -39,7 +39,8 @@ generate: $(TOOLS)/built ## deepcopy code, CRD, RBAC, policies, alerts, the char
 		output:object:dir=$(OUT)/api/v1alpha1 output:crd:dir=$(OUT)/deploy/crd
 	$(TOOLS)/controller-gen paths=./pkg/controller paths=./pkg/reportserver rbac:roleName=trainingjob-operator \
 		output:rbac:dir=$(OUT)/deploy/rbac
-	$(TOOLS)/controller-gen paths=./pkg/server/recorder paths=./pkg/server/placement paths=./cmd/server rbac:roleName=trainingjob-server \
+	$(TOOLS)/controller-gen paths=./pkg/server/recorder paths=./pkg/server/placement paths=./pkg/server/namespaces \
+		paths=./cmd/server rbac:roleName=trainingjob-server \
 		output:rbac:dir=$(OUT)/deploy/server
 	$(TOOLS)/crd-ref-docs --log-level ERROR --max-depth 25 --source-path api --config lab/modules/tools/crd-ref-docs.yaml \
 		--templates-dir lab/modules/tools/api-docs --renderer markdown --output-path $(OUT)/docs/api.md

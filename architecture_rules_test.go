@@ -263,6 +263,9 @@ var rules = map[string]rule{
 	},
 	"pkg/server/problem": {reason: "responses for errors; knows no route and no job"},
 	"pkg/server/live":    {reason: "the current jobs; knows no caller", ours: []string{api}},
+	"pkg/server/namespaces": {
+		reason: "the current namespaces; knows no caller", ours: []string{api, history},
+	},
 	"pkg/server/placement": {
 		reason: "the nodes of ranks; knows no request", ours: []string{api, frameworks, "pkg/queues", spec},
 	},

@@ -19,9 +19,9 @@ type question struct {
 // questions are all that a page or a report of the REST API asks the store.
 func questions() []question {
 	existing := false
-	most := make([]string, 0, namespaces)
+	most := make([]history.Namespace, 0, namespaces)
 	for n := range namespaces - 1 {
-		most = append(most, namespace(n))
+		most = append(most, history.Namespace{Name: namespace(n)})
 	}
 	running := []v1alpha1.Phase{v1alpha1.PhaseRunning, v1alpha1.PhaseQueued}
 	middle := beginning.AddDate(0, 6, 0)
@@ -29,7 +29,7 @@ func questions() []question {
 		jobs("the first page of all jobs", store.JobsQuery{}),
 		jobs("a page from the middle of the year", store.JobsQuery{To: middle}),
 		jobs("a page of 500", store.JobsQuery{Limit: 500}),
-		jobs("jobs of one namespace", store.JobsQuery{Namespaces: []string{namespace(7)}}),
+		jobs("jobs of one namespace", store.JobsQuery{Namespaces: []history.Namespace{{Name: namespace(7)}}}),
 		jobs("jobs of 39 namespaces", store.JobsQuery{Namespaces: most}),
 		jobs("jobs that run or wait, in 39 namespaces", store.JobsQuery{Namespaces: most, Phases: running}),
 		jobs("failed jobs", store.JobsQuery{Phases: []v1alpha1.Phase{v1alpha1.PhaseFailed}}),
@@ -39,7 +39,9 @@ func questions() []question {
 		jobs("running jobs of one queue", store.JobsQuery{Queue: "queue-05", Phases: running}),
 		jobs("jobs that exist", store.JobsQuery{Deleted: &existing}),
 		jobs("jobs that exist, of 39 namespaces", store.JobsQuery{Deleted: &existing, Namespaces: most}),
-		jobs("jobs of one name", store.JobsQuery{Namespaces: []string{namespace(7)}, Name: "job-7"}),
+		jobs("jobs of one name", store.JobsQuery{
+			Namespaces: []history.Namespace{{Name: namespace(7)}}, Name: "job-7",
+		}),
 		{"one job with 20 attempts", func(ctx context.Context, s *store.Store) (int, error) {
 			r, err := s.Job(ctx, busy)
 			return len(r.Attempts), err

@@ -114,8 +114,8 @@ func TestRights(t *testing.T) {
 	slices.Sort(got)
 	want := []string{
 		"create subjectaccessreviews.authorization.k8s.io", "create tokenreviews.authentication.k8s.io",
-		"get trainingjobs.mlplatform.example.com", "list nodes", "list pods",
-		"list trainingjobs.mlplatform.example.com", "watch nodes", "watch pods",
+		"get trainingjobs.mlplatform.example.com", "list namespaces", "list nodes", "list pods",
+		"list trainingjobs.mlplatform.example.com", "watch namespaces", "watch nodes", "watch pods",
 		"watch trainingjobs.mlplatform.example.com",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -24,7 +24,8 @@ func (p *process) routes() (http.Handler, error) {
 		_ = json.NewEncoder(w).Encode(map[string]string{"version": version}) // the client can have disconnected
 	})
 	api, err := rest.New(mux, rest.Options{
-		Version: version, Access: p.callers.access, Live: p.live, History: p.store, Prices: p.prices(),
+		Version: version, Access: p.callers.access, Live: p.live, History: p.store, Namespaces: p.namespaces,
+		Prices:   p.prices(),
 		Currency: p.config.Currency, RecordOf: p.recordOf, Log: p.log.WithName("rest"), BeginStream: shield.Stream,
 		BeginDecoding: shield.Decode,
 		LongestStream: time.Duration(p.config.Limits.StreamSeconds) * time.Second,
@@ -34,7 +35,8 @@ func (p *process) routes() (http.Handler, error) {
 	}
 	tfjob.New(tfjob.Options{
 		Config: p.config.TFJob, Access: p.callers.access, History: p.store, NotFound: store.ErrNotFound,
-		UserKeys: p.config.UserKeys, Version: version, Fail: fail(p.log.WithName("tfjob")),
+		Namespace: p.namespaces.Get,
+		UserKeys:  p.config.UserKeys, Version: version, Fail: fail(p.log.WithName("tfjob")),
 	}).Register(mux)
 	if p.callers.sessions != nil {
 		p.callers.sessions.Register(mux)

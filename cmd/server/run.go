@@ -19,6 +19,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/config"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/live"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/mlflow"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/namespaces"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/placement"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/recorder"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/store"
@@ -29,16 +30,17 @@ type runnable func(context.Context) error
 
 // process is the running server.
 type process struct {
-	config    config.ServerConfiguration
-	store     *store.Store
-	clusters  []cluster
-	recorders []*recorder.Recorder
-	live      *live.Clusters
-	placement *placement.Clusters // nil if the board is disabled
-	callers   *callers
-	board     *board.Board // nil if it is disabled
-	registry  *prometheus.Registry
-	log       logr.Logger
+	config     config.ServerConfiguration
+	store      *store.Store
+	clusters   []cluster
+	recorders  []*recorder.Recorder
+	live       *live.Clusters
+	namespaces *namespaces.Clusters
+	placement  *placement.Clusters // nil if the board is disabled
+	callers    *callers
+	board      *board.Board // nil if it is disabled
+	registry   *prometheus.Registry
+	log        logr.Logger
 }
 
 // run runs until the context ends. It then writes what it has observed and closes the database.
@@ -71,6 +73,7 @@ func run(ctx context.Context, cfg config.ServerConfiguration) (err error) {
 // at once.
 func (p *process) runnables() ([]runnable, error) {
 	var all []runnable
+	p.namespaces = p.newNamespaces()
 	for _, c := range p.clusters {
 		r, err := p.newRecorder(c)
 		if err != nil {
@@ -79,7 +82,7 @@ func (p *process) runnables() ([]runnable, error) {
 		all = append(all, c.cache.Start, r.Run)
 	}
 	p.live = p.newLive()
-	all = append(all, p.retention().run, p.live.Run)
+	all = append(all, p.retention().run, p.live.Run, p.namespaces.Run)
 	var err error
 	if p.placement, err = p.newPlacement(); err != nil {
 		return nil, err
@@ -118,6 +121,15 @@ func (p *process) newLive() *live.Clusters {
 	return live.New(informers, p.log.WithName("live"))
 }
 
+// newNamespaces follows the namespaces of the clusters.
+func (p *process) newNamespaces() *namespaces.Clusters {
+	caches := map[string]namespaces.Cache{}
+	for _, c := range p.clusters {
+		caches[c.name] = c.cache
+	}
+	return namespaces.New(caches, p.log.WithName("namespaces"))
+}
+
 // exporters to a tracking server, if one is configured.
 func (p *process) exporters() ([]runnable, error) {
 	if !p.config.MLflow.On() {
@@ -141,7 +153,7 @@ func (p *process) exporters() ([]runnable, error) {
 
 func (p *process) newRecorder(c cluster) (*recorder.Recorder, error) {
 	r := recorder.New(recorder.Options{
-		Cluster: c.name, Store: p.store, Cache: c.cache, Client: c.client,
+		Cluster: c.name, Store: p.store, Cache: c.cache, Client: c.client, Namespaces: p.namespaces.Of(c.name),
 		Finalizer: p.config.Finalizer.Enabled, GPUs: framework.GPUs(p.config.GPUs),
 		GPUKindLabels: p.config.GPUKindLabels, UserKeys: p.config.UserKeys, Log: p.log.WithName("recorder"),
 	})

@@ -295,7 +295,7 @@ current-context: c
 	if p.clusters, err = openClusters(p.config); err != nil {
 		t.Fatal(err)
 	}
-	p.live = p.newLive()
+	p.live, p.namespaces = p.newLive(), p.newNamespaces()
 	dsn := "sqlite://" + filepath.Join(t.TempDir(), "history.db")
 	if p.store, err = store.Open(t.Context(), store.Options{DSN: dsn}); err != nil {
 		t.Fatal(err)

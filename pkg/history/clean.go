@@ -53,6 +53,7 @@ func clean(r *Record) {
 }
 
 func cleanJob(j *Job) {
+	cleanTexts(maxNameBytes, &j.NamespaceUID)
 	cleanTexts(maxNameBytes, &j.Scheduler)
 	cleanTexts(maxNameBytes, &j.Framework)
 	cleanTexts(maxNameBytes, &j.Phase)

@@ -49,17 +49,18 @@ func Sort(r *Record) {
 	})
 }
 
-// joinJobs returns the job of the latest version, with the earliest time of its deletion.
+// joinJobs returns the job of the latest version, with the earliest time of its deletion. Every version that
+// knows the UID of the namespace has the same.
 func joinJobs(a, b Job) Job {
 	deleted, before := earliest(a.Deleted, b.Deleted), earliest(a.DeletedBefore, b.DeletedBefore)
-	kind := betterKind(a.GPUKind, b.GPUKind)
+	kind, namespace := betterKind(a.GPUKind, b.GPUKind), max(a.NamespaceUID, b.NamespaceUID)
 	for _, j := range []*Job{&a, &b} {
-		j.Deleted, j.DeletedBefore, j.GPUKind = nil, nil, ""
+		j.Deleted, j.DeletedBefore, j.GPUKind, j.NamespaceUID = nil, nil, "", ""
 	}
 	if later(b.ResourceVersion, a.ResourceVersion, func() bool { return canonical(b) > canonical(a) }) {
 		a = b
 	}
-	a.Deleted, a.DeletedBefore, a.GPUKind = deleted, before, kind
+	a.Deleted, a.DeletedBefore, a.GPUKind, a.NamespaceUID = deleted, before, kind, namespace
 	return a
 }
 

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
@@ -19,6 +20,8 @@ type Options struct {
 	// GPUKind returns the key of a price for a job with GPUs: the product that the labels of its nodes name,
 	// else the resource's name. Only names of extended resources contain a slash. Nil: the kind is unknown.
 	GPUKind func(*v1alpha1.TrainingJob) string
+	// NamespaceUID returns the UID of the job's namespace, or "" if it is unknown. Nil: it is unknown.
+	NamespaceUID func(*v1alpha1.TrainingJob) types.UID
 	// UserKeys are annotations or labels with the user of a job; the first that is not empty counts.
 	UserKeys []string
 }
@@ -67,6 +70,9 @@ func jobOf(cluster string, job *v1alpha1.TrainingJob, o Options) Job {
 	}
 	if s := st.Scheduling; s != nil && s.Blocker != nil {
 		j.Reason = s.Blocker.Reason // as in kubectl's column
+	}
+	if o.NamespaceUID != nil {
+		j.NamespaceUID = o.NamespaceUID(job)
 	}
 	if o.GPUKind != nil && st.GPUs > 0 {
 		j.GPUKind = o.GPUKind(job)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/history/historytest"
@@ -88,6 +89,9 @@ func (l played) some(rng *rand.Rand) Record {
 	}
 	if rng.IntN(4) == 0 {
 		o.UserKeys = nil
+	}
+	if rng.IntN(2) == 0 {
+		o.NamespaceUID = func(*v1alpha1.TrainingJob) types.UID { return "ns" }
 	}
 	share := rng.Float64()
 	var r Record

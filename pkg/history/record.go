@@ -33,15 +33,17 @@ type Record struct {
 type Job struct {
 	Key
 	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
+	// NamespaceUID identifies the namespace, whose name can be used again. Empty if unknown.
+	NamespaceUID types.UID `json:"namespaceUID,omitempty"`
+	Name         string    `json:"name"`
 	// User of the job; empty if it names none.
 	User          string                 `json:"user,omitempty"`
 	Queue         string                 `json:"queue,omitempty"`
 	Scheduler     v1alpha1.SchedulerName `json:"scheduler,omitempty"`
 	Framework     v1alpha1.Framework     `json:"framework,omitempty"`
 	PriorityClass string                 `json:"priorityClass,omitempty"`
-	// ResourceVersion of all fields except GPUKind, Deleted and DeletedBefore: the greatest that was
-	// observed. Empty if only the job's deletion is known.
+	// ResourceVersion of all fields except NamespaceUID, GPUKind, Deleted and DeletedBefore: the greatest that
+	// was observed. Empty if only the job's deletion is known.
 	ResourceVersion string         `json:"resourceVersion"`
 	Phase           v1alpha1.Phase `json:"phase"`
 	Reason          string         `json:"reason,omitempty"`

@@ -66,7 +66,11 @@ func (r *Recorder) sawDeleted(job *v1alpha1.TrainingJob, unseen bool) {
 // that cannot be undone, and every replica records the same time. RecordOf can be called at any time; before
 // Run has read the nodes, the kind of GPU is the resource.
 func (r *Recorder) RecordOf(job *v1alpha1.TrainingJob) history.Record {
-	record := history.Of(r.Cluster, job, history.Options{GPUKind: r.gpuKind, UserKeys: r.UserKeys})
+	o := history.Options{GPUKind: r.gpuKind, UserKeys: r.UserKeys}
+	if r.Namespaces != nil {
+		o.NamespaceUID = r.Namespaces.UIDOf
+	}
+	record := history.Of(r.Cluster, job, o)
 	if at := job.DeletionTimestamp; at != nil {
 		deleted := at.UTC()
 		record = history.Merge(record, history.Gone(record.Job.Key, &deleted, nil))

@@ -14,15 +14,15 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// CacheOptions keep a cluster's cache small: jobs without fields that no record has, and only the labels of
-// nodes. The cache can have other kinds too. There are no options by kind, because with them a cache contacts
-// the cluster when it is created (controller-runtime 0.25, defaultOpts): an unavailable cluster would end the
-// server.
+// CacheOptions keep a cluster's cache small: jobs without fields that no record has, and of nodes and
+// namespaces only a part of their metadata. The cache can have other kinds too. There are no options by
+// kind, because with them a cache contacts the cluster when it is created (controller-runtime 0.25,
+// defaultOpts): an unavailable cluster would end the server.
 func CacheOptions() cache.Options {
 	strip := cache.TransformStripManagedFields()
 	return cache.Options{DefaultTransform: func(in any) (any, error) {
-		if node, ok := in.(*metav1.PartialObjectMetadata); ok && node.Kind == nodeMetadata().Kind {
-			return keepLabels(node), nil
+		if o, ok := in.(*metav1.PartialObjectMetadata); ok {
+			return keepSome(o), nil
 		}
 		return strip(in)
 	}}
@@ -34,14 +34,20 @@ func nodeMetadata() *metav1.PartialObjectMetadata {
 	return node
 }
 
-// keepLabels keeps the labels of a node: it changes every few seconds, its labels rarely.
-func keepLabels(node *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
-	return &metav1.PartialObjectMetadata{
-		TypeMeta: node.TypeMeta,
+// keepSome keeps the labels of a node, which changes every few seconds, its labels rarely, and the times of a
+// namespace.
+func keepSome(o *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
+	kept := &metav1.PartialObjectMetadata{
+		TypeMeta: o.TypeMeta,
 		ObjectMeta: metav1.ObjectMeta{
-			Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion, Labels: node.Labels,
+			Namespace: o.Namespace, Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion,
+			CreationTimestamp: o.CreationTimestamp, DeletionTimestamp: o.DeletionTimestamp,
 		},
 	}
+	if o.Kind == nodeMetadata().Kind {
+		kept.Labels = o.Labels
+	}
+	return kept
 }
 
 // gpuKind returns the GPU product of the job's nodes, else the resource's name.

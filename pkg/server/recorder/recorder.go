@@ -9,6 +9,7 @@ import (
 	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,6 +36,14 @@ type Cache interface {
 	GetInformer(ctx context.Context, obj client.Object, opts ...cache.InformerGetOption) (cache.Informer, error)
 }
 
+// Namespaces of a cluster.
+type Namespaces interface {
+	// Known reports whether they have been listed.
+	Known() bool
+	// UIDOf returns the UID of a job's namespace, or "" if it is unknown.
+	UIDOf(job *v1alpha1.TrainingJob) types.UID
+}
+
 // Options of a Recorder. All are required unless noted.
 type Options struct {
 	// Cluster is its name in the history.
@@ -51,6 +60,8 @@ type Options struct {
 	GPUKindLabels []string
 	// GPUs are the resources that count as GPUs, as in the operator. None means the default ones.
 	GPUs framework.GPUs
+	// Namespaces of the cluster. Optional: without them the UIDs of namespaces are unknown.
+	Namespaces Namespaces
 	// UserKeys are the annotations and labels with the user of a job.
 	UserKeys []string
 	// Log of failures.
@@ -66,6 +77,8 @@ const (
 	// firstDelay and longestDelay between retries while the store takes no writes.
 	firstDelay   = 100 * time.Millisecond
 	longestDelay = 5 * time.Second
+	// namespacesPatience is how long recording waits for the namespaces.
+	namespacesPatience = 10 * time.Second
 )
 
 // Recorder writes the history of the jobs of one cluster.
@@ -129,6 +142,9 @@ func (r *Recorder) follow(ctx context.Context) error {
 		}
 		r.nodesRead.Store(true)
 	}
+	if err := r.awaitNamespaces(ctx); err != nil {
+		return err
+	}
 	jobs, err := r.Cache.GetInformer(ctx, &v1alpha1.TrainingJob{}, cache.BlockUntilSynced(false))
 	if err != nil {
 		return fmt.Errorf("following TrainingJobs (is deploy/crd installed there?): %w", err)
@@ -147,6 +163,23 @@ func (r *Recorder) follow(ctx context.Context) error {
 		r.synced.Store(true)
 		return nil
 	})
+}
+
+// awaitNamespaces waits until the namespaces are listed, but not for long: without the right to list them,
+// jobs are recorded without their UIDs.
+func (r *Recorder) awaitNamespaces(ctx context.Context) error {
+	if r.Namespaces == nil {
+		return nil
+	}
+	start := r.Clock.Now()
+	err := r.await(ctx, func() bool {
+		return r.Namespaces.Known() || r.Clock.Since(start) >= namespacesPatience
+	})
+	if err == nil && !r.Namespaces.Known() {
+		r.Log.Info("The namespaces are not listed: jobs are recorded without the UIDs of their namespaces "+
+			"(deploy/server/role.yaml has the right)", "cluster", r.Cluster)
+	}
+	return err
 }
 
 // await polls, because an informer has no channel to wait on.

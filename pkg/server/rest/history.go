@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -121,14 +122,22 @@ func (s *Server) historyJobs(ctx context.Context, in *HistoryInput) (*HistoryJob
 }
 
 // historyNamespaces returns the namespaces whose jobs the caller may list: nil for all. It returns an error
-// if a requested one is not among them. For deleted namespaces the caller's rights count as if they existed.
-func (s *Server) historyNamespaces(ctx context.Context, cluster, only string) ([]string, error) {
-	if only != "" {
-		return []string{only}, s.listable(ctx, cluster, only)
-	}
+// if a requested one is not among them. Only callers who may list the jobs of all namespaces get those of
+// deleted ones, also of one whose name was used again.
+func (s *Server) historyNamespaces(ctx context.Context, cluster, only string) ([]history.Namespace, error) {
 	all, _, err := s.namespaces(ctx, cluster, nil)
-	if all || err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case all && only == "":
+		return nil, nil
+	case all:
+		return []history.Namespace{{Name: only}}, nil
+	case only != "":
+		if err := s.listable(ctx, cluster, only); err != nil {
+			return nil, err
+		}
+		return s.existing(cluster, []string{only})
 	}
 	// The accounting has every namespace that ever had a job.
 	tomorrow := s.Clock.Now().UTC().Truncate(day).Add(day)
@@ -139,16 +148,45 @@ func (s *Server) historyNamespaces(ctx context.Context, cluster, only string) ([
 	if err != nil {
 		return nil, historyError(err)
 	}
-	among := make([]string, 0, len(used))
+	names := make([]string, 0, len(used))
 	for _, u := range used {
-		among = append(among, u.Namespace)
+		names = append(names, u.Namespace)
 	}
-	all, visible, err := s.namespaces(ctx, cluster, among)
-	if all || err != nil {
+	among, err := s.existing(cluster, names)
+	if err != nil {
 		return nil, err
 	}
-	return append([]string{}, visible...), nil
+	names = names[:0]
+	for _, n := range among {
+		names = append(names, n.Name)
+	}
+	may, err := s.visible(ctx, cluster, names)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(among, func(n history.Namespace) bool { return !may(n.Name) }), nil
 }
+
+// existing returns the namespaces that exist now.
+func (s *Server) existing(cluster string, names []string) ([]history.Namespace, error) {
+	if !s.Namespaces.Known(cluster) {
+		return nil, unknownNamespaces(cluster)
+	}
+	all := []history.Namespace{}
+	for _, name := range names {
+		if n, exists := s.Namespaces.Get(cluster, name); exists {
+			all = append(all, n)
+		}
+	}
+	return all, nil
+}
+
+func unknownNamespaces(cluster string) error {
+	return problem.Newf(problem.NotSynced, "the namespaces of cluster %s are not listed yet", cluster).
+		WithRemedy("retry; if it persists, ask an admin to apply deploy/server/role.yaml there").
+		RetryAfter(retrySync)
+}
+
 func (s *Server) historyJob(ctx context.Context, in *HistoryPath) (*HistoryJobOutput, error) {
 	r, err := s.record(ctx, *in)
 	if err != nil {
@@ -167,17 +205,24 @@ func (s *Server) record(ctx context.Context, at HistoryPath) (history.Record, er
 	if err != nil {
 		return history.Record{}, historyError(err)
 	}
-	may, err := s.may(ctx, at.Cluster, authorizationv1.ResourceAttributes{
+	get := authorizationv1.ResourceAttributes{
 		Verb: verbGet, Group: v1alpha1.GroupVersion.Group, Version: v1alpha1.GroupVersion.Version,
-		Resource: "trainingjobs", Namespace: r.Job.Namespace, Name: r.Job.Name,
-	})
+		Resource: "trainingjobs",
+	}
+	// The right in a namespace does not apply to the jobs of a former one with its name.
+	if n, exists := s.Namespaces.Get(at.Cluster, r.Job.Namespace); exists && n.Holds(&r.Job) {
+		get.Namespace, get.Name = r.Job.Namespace, r.Job.Name
+	}
+	may, err := s.may(ctx, at.Cluster, get)
 	switch {
 	case err != nil:
 		return history.Record{}, err
-	case !may:
-		return history.Record{}, historyError(store.ErrNotFound)
+	case may:
+		return r, nil
+	case !s.Namespaces.Known(at.Cluster):
+		return history.Record{}, unknownNamespaces(at.Cluster)
 	}
-	return r, nil
+	return history.Record{}, historyError(store.ErrNotFound)
 }
 func (s *Server) historySamples(ctx context.Context, in *SamplesInput) (*SamplesOutput, error) {
 	if _, err := s.record(ctx, in.HistoryPath); err != nil {

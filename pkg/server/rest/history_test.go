@@ -33,15 +33,15 @@ func TestHistoryJobs(t *testing.T) {
 		want        store.JobsQuery
 	}{
 		"all":          {"ann", "", store.JobsQuery{}},
-		"of one's own": {"bob", "", store.JobsQuery{Namespaces: []string{"team-a"}}},
-		"none":         {"eve", "", store.JobsQuery{Namespaces: []string{}}},
+		"of one's own": {"bob", "", store.JobsQuery{Namespaces: []history.Namespace{{Name: "team-a"}}}},
+		"none":         {"eve", "", store.JobsQuery{Namespaces: []history.Namespace{}}},
 		"everything that can be asked": {
 			"bob", "namespace=team-a&name=old&user=x&queue=q&phase=Failed,Running&deleted=true&limit=7&continue=c" +
 				"&from=2026-11-01T00:00:00Z&to=2026-11-02T00:00:00Z",
 			store.JobsQuery{
-				Namespaces: []string{"team-a"}, Name: "old", User: "x", Queue: "q", Deleted: new(true), Limit: 7,
-				Phases: []v1alpha1.Phase{"Failed", "Running"}, Cursor: "c", From: date("2026-11-01"),
-				To: date("2026-11-02"),
+				Namespaces: []history.Namespace{{Name: "team-a"}}, Name: "old", User: "x", Queue: "q",
+				Deleted: new(true), Limit: 7, Phases: []v1alpha1.Phase{"Failed", "Running"}, Cursor: "c",
+				From: date("2026-11-01"), To: date("2026-11-02"),
 			},
 		},
 		"what exists": {"ann", "deleted=false", store.JobsQuery{Deleted: new(false)}},
@@ -108,6 +108,88 @@ func TestHistoryJob(t *testing.T) {
 	}
 	if diff := cmp.Diff(s.past.samples, page.Items); diff != "" || page.Metadata.Continue != "2-5" {
 		t.Errorf("%+v (-want +got):\n%s", page.Metadata, diff)
+	}
+}
+
+// distinguished are namespaces with UIDs; nil: they are not listed yet.
+type distinguished map[string]history.Namespace
+
+func (d distinguished) Known(string) bool { return d != nil }
+func (d distinguished) Get(_, name string) (history.Namespace, bool) {
+	n, exists := d[name]
+	return n, exists
+}
+
+// TestFormerNamespaces: a namespace that was created again, perhaps by others, has no history of the former
+// one. A user with the right in all namespaces sees both.
+func TestFormerNamespaces(t *testing.T) {
+	s := newServer(t)
+	current := history.Namespace{Name: "team-a", UID: "now", Created: now}
+	s.rest.Namespaces = distinguished{"team-a": current}
+	s.access.grant("bob", "team-a", "team-gone")
+	s.past.usages = []store.Usage{{Namespace: "team-a"}, {Namespace: "team-gone"}}
+	s.past.records = map[types.UID]history.Record{}
+	for uid, job := range map[types.UID]history.Job{
+		"current": {Namespace: "team-a", NamespaceUID: "now"},
+		"former":  {Namespace: "team-a", NamespaceUID: "former"},
+		"unknown": {Namespace: "team-a", Created: now},
+		"older":   {Namespace: "team-a", Created: now.Add(-time.Hour)},
+		"gone":    {Namespace: "team-gone", NamespaceUID: "gone"},
+	} {
+		job.Key, job.ResourceVersion = history.Key{Cluster: "main", UID: uid}, "1"
+		s.past.records[uid] = history.Record{Job: job}
+	}
+	for uid := range s.past.records {
+		want := http.StatusNotFound
+		if uid == "current" || uid == "unknown" {
+			want = http.StatusOK
+		}
+		for _, path := range []string{"", "/samples", "/timeline"} {
+			got := s.do(request{path: "history/jobs/" + string(uid) + path, user: "bob"})
+			if got.StatusCode != want {
+				t.Errorf("%s%s: %d, want %d", uid, path, got.StatusCode, want)
+			}
+		}
+		if got := s.do(request{path: "history/jobs/" + string(uid), user: "ann"}); got.StatusCode != http.StatusOK {
+			t.Errorf("%s: %d for a user who may read all", uid, got.StatusCode)
+		}
+	}
+	for name, tc := range map[string]struct {
+		user, query string
+		want        []history.Namespace
+	}{
+		"own":            {"bob", "", []history.Namespace{current}},
+		"one":            {"bob", "?namespace=team-a", []history.Namespace{current}},
+		"a deleted one":  {"bob", "?namespace=team-gone", []history.Namespace{}},
+		"all":            {"ann", "", nil},
+		"all with name":  {"ann", "?namespace=team-a", []history.Namespace{{Name: "team-a"}}},
+		"all of deleted": {"ann", "?namespace=team-gone", []history.Namespace{{Name: "team-gone"}}},
+	} {
+		if got := s.do(request{path: "history/jobs" + tc.query, user: tc.user}); got.StatusCode != http.StatusOK {
+			t.Errorf("%s: %d %s", name, got.StatusCode, got.body)
+		}
+		if diff := cmp.Diff(tc.want, s.past.jobs.Namespaces); diff != "" {
+			t.Errorf("%s: jobs of\n%s", name, diff)
+		}
+		if got := s.do(request{path: "accounting" + tc.query, user: tc.user}); got.StatusCode != http.StatusOK {
+			t.Errorf("%s: %d %s", name, got.StatusCode, got.body)
+		}
+		last := s.past.accounting[len(s.past.accounting)-1]
+		if diff := cmp.Diff(tc.want, last.Namespaces); diff != "" {
+			t.Errorf("%s: usage of\n%s", name, diff)
+		}
+	}
+	s.rest.Namespaces = distinguished(nil)
+	for path, want := range map[string]int{
+		"history/jobs": http.StatusServiceUnavailable, "history/jobs/current": http.StatusServiceUnavailable,
+		"accounting": http.StatusServiceUnavailable,
+	} {
+		if got := s.do(request{path: path, user: "bob"}); got.StatusCode != want {
+			t.Errorf("before the namespaces are listed: %s: %d %s", path, got.StatusCode, got.body)
+		}
+		if got := s.do(request{path: path, user: "ann"}); got.StatusCode != http.StatusOK {
+			t.Errorf("before the namespaces are listed: %s: %d for a user who may read all", path, got.StatusCode)
+		}
 	}
 }
 

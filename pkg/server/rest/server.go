@@ -54,6 +54,14 @@ type History interface {
 	Accounting(ctx context.Context, q store.AccountingQuery) ([]store.Usage, error)
 }
 
+// Namespaces of the clusters; see *namespaces.Clusters.
+type Namespaces interface {
+	// Known reports whether the namespaces of a cluster have been listed.
+	Known(cluster string) bool
+	// Get returns a namespace, or false if it does not exist.
+	Get(cluster, name string) (history.Namespace, bool)
+}
+
 // Options of a Server. All are required unless noted.
 type Options struct {
 	// Version of the server, in the document.
@@ -61,6 +69,8 @@ type Options struct {
 	Access  Access
 	Live    Live
 	History History
+	// Namespaces distinguish those that had the same name. By default they are not distinguished.
+	Namespaces Namespaces
 	// RecordOf returns the record of a version of a job. By default GPU kind and user are unknown.
 	RecordOf func(cluster string, job *v1alpha1.TrainingJob) history.Record
 	// Prices of a GPU-hour by kind. The cost of other kinds is unknown.
@@ -121,6 +131,9 @@ func (s *Server) complete() {
 			return history.Of(cluster, job, history.Options{})
 		}
 	}
+	if s.Namespaces == nil {
+		s.Namespaces = undistinguished{}
+	}
 	if s.BeginStream == nil {
 		s.BeginStream = func(context.Context) error { return nil }
 	}
@@ -138,6 +151,14 @@ func (s *Server) complete() {
 			*d.of = d.standby
 		}
 	}
+}
+
+// undistinguished namespaces exist by name only.
+type undistinguished struct{}
+
+func (undistinguished) Known(string) bool { return true }
+func (undistinguished) Get(_, name string) (history.Namespace, bool) {
+	return history.Namespace{Name: name}, true
 }
 
 func (s *Server) routes() {

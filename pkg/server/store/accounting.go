@@ -42,7 +42,7 @@ type AccountingQuery struct {
 	// Cluster is required.
 	Cluster string
 	// Namespaces to include. Nil: all; empty: none.
-	Namespaces []string
+	Namespaces []history.Namespace
 	// From and To are beginnings of days, UTC; To is excluded. Spans that began earlier count from From.
 	From, To time.Time
 	// Now is the end of spans that are still open.
@@ -165,8 +165,15 @@ func (q *AccountingQuery) parts() []part {
 	case q.by(ByQueue):
 		day, month = byQueueDay, byQueueMonth
 	}
-	first := monthOf(q.From)
-	if first.Before(q.From) {
+	since := q.From
+	for _, n := range q.Namespaces {
+		// Sums of a month without the UID of a namespace can be of a former one with the name.
+		if n.UID != "" && n.Created.After(since) {
+			since = n.Created
+		}
+	}
+	first := monthOf(since)
+	if first.Before(since) {
 		first = first.AddDate(0, 1, 0)
 	}
 	last := monthOf(q.To)
@@ -206,13 +213,14 @@ func (s *Store) sums(
 	}
 	args := []any{q.Cluster}
 	columns := strings.Join(slices.Concat(dimensions, counterNames), ", ")
+	from := `usage` + joinNamespaces(&args, q.Namespaces, "start")
 	for _, p := range q.parts() {
-		selects = append(selects, `SELECT `+columns+` FROM usage WHERE cluster = $1`+fmt.Sprintf(
+		selects = append(selects, `SELECT `+columns+` FROM `+from+` WHERE cluster = $1`+fmt.Sprintf(
 			` AND grain = %d AND start >= %d AND start < %d`, p.grain, p.from.Unix(), p.to.Unix()))
 	}
-	where := restrict(&args, "namespace", q.Namespaces)
+	where := ""
 	if uids != nil {
-		where += ` AND uid IN (` + inList(len(args), len(uids)) + `)`
+		where = ` AND uid IN (` + inList(len(args), len(uids)) + `)`
 		args = append(args, uids...)
 	}
 	for i := range selects {
@@ -268,24 +276,24 @@ func (s *Store) addOpen(ctx context.Context, q AccountingQuery, sums map[Usage]*
 		until = q.Now
 	}
 	args := []any{q.Cluster, until.Unix()}
-	where := restrict(&args, "namespace", q.Namespaces)
+	from := `open_spans` + joinNamespaces(&args, q.Namespaces, "since")
 	err := query(ctx, s.reads, func(rows *sql.Rows) error {
 		var sc scanner
-		if err := sc.read(rows, len(openFields)-2); err != nil {
+		if err := sc.read(rows, 8); err != nil {
 			return err
 		}
 		k := usageKey{UID: sc.text()}
 		span := history.Span{Running: sc.int() == 1, From: *sc.time()}
 		k.Namespace, k.Queue, k.GPUKind, k.User = sc.text(), sc.text(), sc.text(), sc.text()
 		span.GPUs = sc.int()
-		from := span.From
-		if from.Before(q.From) {
-			from = q.From
+		begin := span.From
+		if begin.Before(q.From) {
+			begin = q.From
 		}
-		spend(open, k, span, from, until)
+		spend(open, k, span, begin, until)
 		return sc.err
-	}, `SELECT uid, running, since, namespace, queue, gpu_kind, user_name, gpus FROM open_spans
-		WHERE cluster = $1 AND since < $2`+where, args...)
+	}, `SELECT uid, running, since, namespace, queue, gpu_kind, user_name, gpus FROM `+from+`
+		WHERE cluster = $1 AND since < $2`, args...)
 	if err != nil {
 		return err
 	}

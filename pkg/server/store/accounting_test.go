@@ -73,13 +73,13 @@ func testAccounting(t *testing.T, b backend) {
 		}
 	}
 	one, err := s.Accounting(t.Context(), AccountingQuery{
-		Cluster: "lab", Namespaces: []string{"n2"}, From: day(0), To: day(365), By: []Dimension{ByUser}, Limit: 1,
+		Cluster: "lab", Namespaces: named("n2"), From: day(0), To: day(365), By: []Dimension{ByUser}, Limit: 1,
 	})
 	if must(t, err); len(one) != 1 || one[0].User != "bob" || one[0].Jobs != 1 {
 		t.Errorf("one namespace: %+v", one)
 	}
 	none, err := s.Accounting(t.Context(), AccountingQuery{
-		Cluster: "lab", Namespaces: []string{}, From: day(0), To: day(365),
+		Cluster: "lab", Namespaces: named(), From: day(0), To: day(365),
 	})
 	if must(t, err); len(none) != 0 {
 		t.Errorf("no namespace: %+v", none)

@@ -130,11 +130,11 @@ func sqliteName(file string, common url.Values, key, value string) string {
 	return (&url.URL{Scheme: "file", Path: file, RawQuery: values.Encode()}).String()
 }
 
-// migrate migrates the database to the version of this program.
-func (s *Store) migrate(ctx context.Context) error {
+// migrations of the database.
+func (s *Store) migrations() (*goose.Provider, error) {
 	files, err := fs.Sub(migrations, "migrations/"+s.dialect.name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	options := []goose.ProviderOption{
 		goose.WithDisableGlobalRegistry(true), goose.WithSlog(slog.New(slog.DiscardHandler)),
@@ -142,11 +142,16 @@ func (s *Store) migrate(ctx context.Context) error {
 	if s.dialect.goose == goose.DialectPostgres { // replicas can start concurrently
 		locker, err := lock.NewPostgresSessionLocker()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		options = append(options, goose.WithSessionLocker(locker))
 	}
-	provider, err := goose.NewProvider(s.dialect.goose, s.writes, files, options...)
+	return goose.NewProvider(s.dialect.goose, s.writes, files, options...)
+}
+
+// migrate migrates the database to the version of this program.
+func (s *Store) migrate(ctx context.Context) error {
+	provider, err := s.migrations()
 	if err != nil {
 		return fmt.Errorf("reading the migrations of the history: %w", err)
 	}

@@ -24,7 +24,7 @@ type JobsQuery struct {
 	// Cluster is required.
 	Cluster string
 	// Namespaces to list. Nil: all; empty: none.
-	Namespaces []string
+	Namespaces []history.Namespace
 	Name       string
 	User       string
 	Queue      string
@@ -100,9 +100,9 @@ func (q JobsQuery) statement() (string, []any, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	namespaces, phases := []string{""}, []string{""}
+	namespaces, phases := []history.Namespace{{}}, []string{""}
 	if q.Namespaces != nil {
-		namespaces = unique(q.Namespaces)
+		namespaces = uniqueNamespaces(q.Namespaces)
 	}
 	if len(q.Phases) > 0 {
 		phases = phases[:0]
@@ -111,22 +111,23 @@ func (q JobsQuery) statement() (string, []any, error) {
 		}
 		phases = unique(phases)
 	}
+	from := "jobs"
 	if len(namespaces) > maxBranches/len(phases) && q.Namespaces != nil { // the caller sees nearly everything
-		common += restrict(&args, "namespace", namespaces)
-		namespaces = []string{""}
+		from += joinNamespaces(&args, namespaces, "created")
+		namespaces = []history.Namespace{{}}
 	}
 	order := fmt.Sprintf(` ORDER BY created DESC, uid DESC LIMIT %d`, q.Limit+1)
 	var branches []string
 	for _, ns := range namespaces {
 		for _, phase := range phases {
 			where := common
-			if ns != "" {
-				where += restrict(&args, "namespace", []string{ns})
+			if ns.Name != "" {
+				where += inNamespace(&args, ns, "created")
 			}
 			if len(q.Phases) > 0 {
 				where += restrict(&args, "phase", []string{phase})
 			}
-			branches = append(branches, `SELECT `+jobColumns+`, created, uid FROM jobs WHERE `+where+order)
+			branches = append(branches, `SELECT `+jobColumns+`, created, uid FROM `+from+` WHERE `+where+order)
 		}
 	}
 	for i, b := range branches {
@@ -198,7 +199,9 @@ func (s *Store) Job(ctx context.Context, key history.Key) (history.Record, error
 
 // JobNamed returns the record of the newest job with a name, without its samples. Error: ErrNotFound.
 func (s *Store) JobNamed(ctx context.Context, cluster, namespace, name string) (history.Record, error) {
-	page, err := s.Jobs(ctx, JobsQuery{Cluster: cluster, Namespaces: []string{namespace}, Name: name, Limit: 1})
+	page, err := s.Jobs(ctx, JobsQuery{
+		Cluster: cluster, Namespaces: []history.Namespace{{Name: namespace}}, Name: name, Limit: 1,
+	})
 	if err != nil {
 		return history.Record{}, err
 	}

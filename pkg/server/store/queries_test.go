@@ -23,7 +23,7 @@ func testPages(t *testing.T, b backend) {
 	for name, q := range map[string]JobsQuery{
 		"all": {},
 		"some namespaces and phases": {
-			Namespaces: []string{"team-1", "team-2", "team-1"}, Phases: finishedPhases,
+			Namespaces: named("team-1", "team-2", "team-1"), Phases: finishedPhases,
 		},
 		"more namespaces than have lists": {Namespaces: manyNamespaces(), Phases: finishedPhases},
 	} {
@@ -62,10 +62,10 @@ func testPages(t *testing.T, b backend) {
 
 var finishedPhases = []v1alpha1.Phase{v1alpha1.PhaseSucceeded, v1alpha1.PhaseFailed}
 
-func manyNamespaces() []string {
-	var all []string
+func manyNamespaces() []history.Namespace {
+	var all []history.Namespace
 	for i := range 2 * maxBranches {
-		all = append(all, "team-"+strings.Repeat("x", i), "team-1", "team-3")
+		all = append(all, named("team-"+strings.Repeat("x", i), "team-1", "team-3")...)
 	}
 	return all
 }
@@ -86,12 +86,12 @@ func testFilters(t *testing.T, b backend) {
 		query JobsQuery
 		is    func(small) bool
 	}{
-		"namespace": {JobsQuery{Namespaces: []string{"team-2"}}, func(r small) bool {
+		"namespace": {JobsQuery{Namespaces: named("team-2")}, func(r small) bool {
 			return r.namespace == "team-2"
 		}},
 		"namespaces that have none": {
-			JobsQuery{Namespaces: []string{"empty"}}, func(small) bool { return false }},
-		"no namespace": {JobsQuery{Namespaces: []string{}}, func(small) bool { return false }},
+			JobsQuery{Namespaces: named("empty")}, func(small) bool { return false }},
+		"no namespace": {JobsQuery{Namespaces: named()}, func(small) bool { return false }},
 		"name":         {JobsQuery{Name: "job-3"}, func(r small) bool { return r.name == "job-3" }},
 		"user":         {JobsQuery{User: "user-1"}, func(r small) bool { return r.user == "user-1" }},
 		"queue": {JobsQuery{Queue: "queue-1", Phases: finishedPhases}, func(r small) bool {
@@ -103,7 +103,7 @@ func testFilters(t *testing.T, b backend) {
 		"from":    {JobsQuery{From: at}, func(r small) bool { return !r.created.Before(at) }},
 		"to":      {JobsQuery{To: at}, func(r small) bool { return r.created.Before(at) }},
 		"deleted": {JobsQuery{Deleted: &yes}, func(r small) bool { return r.deleted != nil }},
-		"existing": {JobsQuery{Deleted: &no, Namespaces: []string{"team-1", "team-2"}}, func(r small) bool {
+		"existing": {JobsQuery{Deleted: &no, Namespaces: named("team-1", "team-2")}, func(r small) bool {
 			return r.deleted == nil && (r.namespace == "team-1" || r.namespace == "team-2")
 		}},
 	} {
@@ -218,7 +218,7 @@ func testPrune(t *testing.T, b backend) {
 		record(t, s, all...) // the cluster still has them
 	}
 	page, err := s.Jobs(t.Context(), JobsQuery{
-		Cluster: "lab", Namespaces: []string{"team-0", "team-1", "team-2", "team-3"},
+		Cluster: "lab", Namespaces: named("team-0", "team-1", "team-2", "team-3"),
 	})
 	if must(t, err); len(page.Jobs) != left {
 		t.Errorf("%d jobs are left, want %d", len(page.Jobs), left)

@@ -64,7 +64,7 @@ func TestFullDisk(t *testing.T) {
 func TestQueriesUseIndexes(t *testing.T) {
 	s := open(t, sqliteFiles{}.database(t))
 	no := false
-	some := []string{"a", "b"}
+	some := named("a", "b")
 	finished := []v1alpha1.Phase{v1alpha1.PhaseSucceeded, v1alpha1.PhaseFailed}
 	for index, queries := range map[string][]JobsQuery{
 		"jobs_created (cluster=? AND":                               {{}},

@@ -45,6 +45,8 @@ var suite = map[string]func(*testing.T, backend){
 	"sessions that are over":             testPruneSessions,
 	"samples":                            testSamples,
 	"hostile texts":                      testHostileTexts,
+	"namespaces with one name":           testNamespaces,
+	"records without namespaces":         testMigrateNamespaces,
 	"a later version of the schema":      testLaterSchema,
 	"an interrupted transaction is as if not": testRollback,
 }
@@ -194,8 +196,8 @@ func (s *Store) usages(t *testing.T) usages {
 			return err
 		}
 		k := usageKey{
-			Cluster: sc.text(), Grain: grain(sc.int()), Start: sc.int(), Namespace: sc.text(), Queue: sc.text(),
-			GPUKind: sc.text(), User: sc.text(), UID: sc.text(),
+			Cluster: sc.text(), Grain: grain(sc.int()), Start: sc.int(), Namespace: sc.text(),
+			NamespaceUID: sc.text(), Queue: sc.text(), GPUKind: sc.text(), User: sc.text(), UID: sc.text(),
 		}
 		for i := range counters(*all.at(k)) {
 			all[k][i] = sc.int()
@@ -364,6 +366,97 @@ func testHostileTexts(t *testing.T, b backend) {
 	usageIsTheSum(t, s)
 }
 
+// testNamespaces: a namespace does not show the jobs, nor the usage, of a former one with its name.
+func testNamespaces(t *testing.T, b backend) {
+	s := open(t, b.database(t))
+	rs := []history.Record{}
+	for n, uid := range []string{"former", "", "", "now"} {
+		r := small{
+			uid: fmt.Sprintf("u%d", n), namespace: "team-a", name: "x", user: fmt.Sprintf("user-%d", n),
+			phase: v1alpha1.PhaseSucceeded, created: day(n), ran: 3600, gpus: 1,
+		}.record()
+		r.Job.NamespaceUID = types.UID(uid)
+		rs = append(rs, r)
+	}
+	running := small{
+		uid: "runs", namespace: "team-a", user: "former", phase: v1alpha1.PhaseRunning, created: day(0), gpus: 1,
+	}.record()
+	running.Job.NamespaceUID = "former"
+	must(t, s.Record(t.Context(), append(rs, running)))
+	usageIsTheSum(t, s)
+	now := history.Namespace{Name: "team-a", UID: "now", Created: day(1).Add(time.Hour)}
+	many := []history.Namespace{now}
+	for n := range 2 * maxBranches {
+		many = append(many, history.Namespace{Name: fmt.Sprint("other-", n), UID: "x", Created: day(0)})
+	}
+	for name, tc := range map[string]struct {
+		namespaces []history.Namespace
+		jobs       string
+		users      int
+	}{
+		"all":               {nil, "u3 u2 u1 u0 runs", 5},
+		"any with the name": {named("team-a"), "u3 u2 u1 u0 runs", 5},
+		"the current one":   {[]history.Namespace{now}, "u3 u2", 2},
+		"of many":           {many, "u3 u2", 2},
+		"another":           {many[1:], "", 0},
+	} {
+		page, err := s.Jobs(t.Context(), JobsQuery{Cluster: "lab", Namespaces: tc.namespaces})
+		if must(t, err); uids(page.Jobs) != tc.jobs {
+			t.Errorf("%s: jobs %s, want %s", name, uids(page.Jobs), tc.jobs)
+		}
+		for _, by := range [][]Dimension{{ByUser}, {ByUser, ByJob}} {
+			used, err := s.Accounting(t.Context(), AccountingQuery{
+				Cluster: "lab", Namespaces: tc.namespaces, From: day(0), To: day(31), Now: day(9), By: by,
+			})
+			if must(t, err); len(used) != tc.users {
+				t.Errorf("%s: by %v are used %+v", name, by, used)
+			}
+		}
+	}
+}
+
+// testMigrateNamespaces: what was recorded before namespaces were distinguished stays, and is completed
+// when the job is recorded again.
+func testMigrateNamespaces(t *testing.T, b backend) {
+	dsn := b.database(t)
+	s := open(t, dsn)
+	old := small{
+		uid: "a", namespace: "team-a", name: "x", user: "ada", phase: v1alpha1.PhaseRunning, created: day(0),
+		gpus: 8,
+	}
+	record(t, s, old)
+	ask := func(s *Store) []Usage {
+		t.Helper()
+		used, err := s.Accounting(t.Context(), AccountingQuery{
+			Cluster: "lab", From: day(0), To: day(31), Now: day(9), By: []Dimension{ByUser},
+		})
+		must(t, err)
+		return used
+	}
+	want := ask(s)
+	migrations, err := s.migrations()
+	must(t, err)
+	_, err = migrations.DownTo(t.Context(), 3)
+	must(t, err)
+	s = open(t, dsn)
+	if diff := cmp.Diff(want, ask(s)); diff != "" {
+		t.Errorf("after the migration:\n%s", diff)
+	}
+	again := old.record()
+	again.Job.NamespaceUID = "now"
+	must(t, s.Record(t.Context(), []history.Record{again}))
+	usageIsTheSum(t, s)
+	if diff := cmp.Diff(want, ask(s)); diff != "" {
+		t.Errorf("recorded again:\n%s", diff)
+	}
+	page, err := s.Jobs(t.Context(), JobsQuery{
+		Cluster: "lab", Namespaces: []history.Namespace{{Name: "team-a", UID: "now", Created: day(3)}},
+	})
+	if must(t, err); uids(page.Jobs) != "a" {
+		t.Errorf("jobs %s", uids(page.Jobs))
+	}
+}
+
 // small is a record that is easy to count with.
 type small struct {
 	uid, namespace, name, user, queue string
@@ -408,6 +501,15 @@ func record(t *testing.T, s *Store, all ...small) {
 		rs = append(rs, r.record())
 	}
 	must(t, s.Record(t.Context(), rs))
+}
+
+// named are namespaces that are not distinguished from others with their names.
+func named(names ...string) []history.Namespace {
+	all := []history.Namespace{}
+	for _, name := range names {
+		all = append(all, history.Namespace{Name: name})
+	}
+	return all
 }
 
 func uids(jobs []history.Job) string {

@@ -306,14 +306,14 @@ func jobRow(j history.Job) row {
 		exists = 1
 	}
 	return row{
-		j.Cluster, string(j.UID), j.ResourceVersion, j.Namespace, j.Name, j.User, j.Queue, string(j.Phase),
-		j.Created.Unix(), unix(finished(&j)), exists, mustJSON(j), manifest,
+		j.Cluster, string(j.UID), j.ResourceVersion, j.Namespace, string(j.NamespaceUID), j.Name, j.User, j.Queue,
+		string(j.Phase), j.Created.Unix(), unix(finished(&j)), exists, mustJSON(j), manifest,
 	}
 }
 
 var jobFields = []string{
-	"cluster", "uid", "resource_version", "namespace", "name", "user_name", "queue", "phase", "created",
-	"finished", "exists_still", "job", "manifest",
+	"cluster", "uid", "resource_version", "namespace", "namespace_uid", "name", "user_name", "queue", "phase",
+	"created", "finished", "exists_still", "job", "manifest",
 }
 
 // finished returns the first known end of a job.

@@ -30,7 +30,7 @@ type usageKey struct {
 	Cluster string
 	Grain   grain
 	Start   int64
-	Namespace, Queue, GPUKind,
+	Namespace, NamespaceUID, Queue, GPUKind,
 	User, UID string
 }
 
@@ -57,7 +57,7 @@ const (
 
 var (
 	usageKeys = []string{
-		"cluster", "grain", "start", "namespace", "queue", "gpu_kind", "user_name", "uid",
+		"cluster", "grain", "start", "namespace", "namespace_uid", "queue", "gpu_kind", "user_name", "uid",
 	}
 	counterNames = []string{
 		"queued_seconds", "running_seconds", "gpu_seconds", "lost_seconds", "lost_gpu_seconds", "jobs", "attempts",
@@ -95,8 +95,9 @@ func usageOf(r *history.Record) usages {
 	}
 	key := func(queue, kind string) usageKey {
 		return usageKey{
-			Cluster: r.Job.Cluster, Grain: byJobDay, Namespace: r.Job.Namespace, Queue: queue, GPUKind: kind,
-			User: r.Job.User, UID: string(r.Job.UID),
+			Cluster: r.Job.Cluster, Grain: byJobDay, Namespace: r.Job.Namespace,
+			NamespaceUID: string(r.Job.NamespaceUID), Queue: queue, GPUKind: kind, User: r.Job.User,
+			UID: string(r.Job.UID),
 		}
 	}
 	count := func(k usageKey, at time.Time, what int, n int64) {
@@ -206,7 +207,7 @@ func (u usages) write(ctx context.Context, tx *sql.Tx, d dialect) error {
 		if *c == (counters{}) {
 			continue
 		}
-		r := row{k.Cluster, int64(k.Grain), k.Start, k.Namespace, k.Queue, k.GPUKind, k.User, k.UID}
+		r := row{k.Cluster, int64(k.Grain), k.Start, k.Namespace, k.NamespaceUID, k.Queue, k.GPUKind, k.User, k.UID}
 		for _, n := range c {
 			r = append(r, n)
 		}
@@ -223,13 +224,15 @@ func (u usages) write(ctx context.Context, tx *sql.Tx, d dialect) error {
 func compareUsageKeys(a, b usageKey) int {
 	return cmp.Or(
 		cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Grain, b.Grain), cmp.Compare(a.Start, b.Start),
-		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.GPUKind, b.GPUKind),
-		cmp.Compare(a.User, b.User), cmp.Compare(a.UID, b.UID),
+		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.NamespaceUID, b.NamespaceUID),
+		cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.GPUKind, b.GPUKind), cmp.Compare(a.User, b.User),
+		cmp.Compare(a.UID, b.UID),
 	)
 }
 
 var openFields = []string{
-	"cluster", "uid", "attempt", "running", "since", "namespace", "queue", "gpu_kind", "user_name", "gpus",
+	"cluster", "uid", "attempt", "running", "since", "namespace", "namespace_uid", "queue", "gpu_kind",
+	"user_name", "gpus",
 }
 
 // openSpans returns the rows of the open spans.
@@ -244,8 +247,8 @@ func openSpans(r *history.Record) []row {
 			running = 1
 		}
 		rows = append(rows, row{
-			r.Job.Cluster, string(r.Job.UID), int64(s.Attempt), running, s.From.Unix(), r.Job.Namespace, s.Queue,
-			s.GPUKind, r.Job.User, s.GPUs,
+			r.Job.Cluster, string(r.Job.UID), int64(s.Attempt), running, s.From.Unix(), r.Job.Namespace,
+			string(r.Job.NamespaceUID), s.Queue, s.GPUKind, r.Job.User, s.GPUs,
 		})
 	}
 	return rows

@@ -70,7 +70,9 @@ func (h *Handler) remembered(k *call) (any, error) {
 		return nil, problem.New(problem.Unavailable,
 			"the history cannot be read",
 			"send the request again").CausedBy(err)
-	case record.Job.Namespace != k.partition || record.Job.Name != name:
+	}
+	namespace, exists := h.Namespace(k.cluster, k.partition)
+	if !exists || !namespace.Holds(&record.Job) || record.Job.Name != name {
 		return nil, k.missing()
 	}
 	return h.describeRecord(record)

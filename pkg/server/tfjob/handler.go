@@ -43,6 +43,9 @@ type Options struct {
 	History History
 	// NotFound is the error of History for an unknown job.
 	NotFound error
+	// Namespace returns the namespace of a partition, or false if it does not exist or is unknown. Jobs of a
+	// former namespace with the name are unknown, too.
+	Namespace func(cluster, name string) (history.Namespace, bool)
 	// UserKeys are the annotations and labels with a job's user, as in the server's configuration. New jobs
 	// get the first as an annotation; by default v1alpha1.AnnotationUser.
 	UserKeys []string

@@ -131,6 +131,9 @@ func newFixture(t testing.TB, c tfjob.Config) *fixture {
 	f.access = &oneClient{client: f.client}
 	f.options = tfjob.Options{
 		Config: c, Access: f.access, History: f.past, NotFound: errNotFound, Version: "v1.0.0", Fail: fail,
+		Namespace: func(_, name string) (history.Namespace, bool) {
+			return history.Namespace{Name: name, UID: "now"}, true
+		},
 	}
 	f.ServeMux = http.NewServeMux()
 	tfjob.New(f.options).Register(f.ServeMux)

@@ -27,7 +27,8 @@ func remembered(t *testing.T, f *fixture, change func(*history.Record)) history.
 	}
 	at := func(hour int) *time.Time { return new(time.Date(2026, 11, 25, hour, 0, 0, 0, time.UTC)) }
 	r := history.Record{Job: history.Job{
-		Key: history.Key{Cluster: "default", UID: job.UID}, Namespace: job.Namespace, Name: job.Name,
+		Key: history.Key{Cluster: "default", UID: job.UID}, Namespace: job.Namespace, NamespaceUID: "now",
+		Name:  job.Name,
 		Phase: v1alpha1.PhaseSucceeded, Created: job.CreationTimestamp.UTC(), Completed: at(12), Deleted: at(13),
 		Manifest: manifest,
 	}, Transitions: []history.Transition{{Time: *at(11), Phase: v1alpha1.PhaseRunning}}}
@@ -53,6 +54,7 @@ func TestDeletedJobs(t *testing.T) {
 		{"the recorder has not seen its deletion yet", firstID, func(r *history.Record) {
 			r.Job.Phase, r.Job.Completed, r.Job.Deleted = v1alpha1.PhaseQueued, nil, nil
 		}},
+		{"of a former partition", firstID, func(r *history.Record) { r.Job.NamespaceUID = "former" }},
 		{"of another partition", firstID, func(r *history.Record) { r.Job.Namespace = "dull" }},
 		{"of another cluster", firstID, func(r *history.Record) { r.Job.Cluster = "other" }},
 		{"of another name", firstID, func(r *history.Record) { r.Job.Name = "other" }},
