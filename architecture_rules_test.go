@@ -153,7 +153,7 @@ var rules = map[string]rule{
 	},
 	"pkg/queues": {
 		reason: "reads every scheduler's queues, by the types of their APIs only",
-		ours:   []string{api, spec}, never: impure,
+		ours:   []string{api, "pkg/schedulers", spec}, never: impure,
 	},
 	"pkg/queuereader": {
 		reason: "lists the objects of queues, as its caller", ours: []string{"pkg/queues"},
@@ -242,7 +242,8 @@ var rules = map[string]rule{
 		},
 	},
 	history: {
-		reason: "the record of a job, from versions of it", ours: []string{api, spec}, never: notCore,
+		reason: "the record of a job, from versions of it",
+		ours:   []string{api, "pkg/schedulers", spec}, never: notCore,
 	},
 	history + "/historytest": {
 		reason: "histories of jobs, for tests", ours: []string{api, spec}, never: notCore,

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/schedulers"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
@@ -80,12 +81,14 @@ func jobOf(cluster string, job *v1alpha1.TrainingJob, o Options) Job {
 	return j
 }
 
-// QueueOf returns the queue to which the gang was submitted, else the one in the spec.
+// QueueOf returns the queue to which the gang was submitted, else the one in the spec, else the default of
+// the scheduler.
 func QueueOf(job *v1alpha1.TrainingJob) string {
-	if s := job.Status.Scheduling; s != nil && s.Queue != "" {
-		return s.Queue
+	queue, scheduler := spec.Queue(job), job.Spec.RunPolicy.SchedulingPolicy.Scheduler
+	if s := job.Status.Scheduling; s != nil {
+		queue, scheduler = cmp.Or(s.Queue, queue), cmp.Or(s.Scheduler, scheduler)
 	}
-	return spec.Queue(job)
+	return cmp.Or(queue, schedulers.DefaultQueue(scheduler))
 }
 
 // UserOf returns the value of the first annotation or label that is not empty, else "".

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/schedulers"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
@@ -41,6 +42,7 @@ func newMembers(objects Objects, jobs []v1alpha1.TrainingJob) members {
 				p.job.Reason = s.Blocker.Reason
 			}
 		}
+		p.queue = cmp.Or(p.queue, schedulers.DefaultQueue(p.scheduler))
 		if kueueClass := j.Labels[v1alpha1.LabelKueuePriority]; p.scheduler == v1alpha1.SchedulerKueue &&
 			kueueClass != "" {
 			p.job.PriorityClass = kueueClass

@@ -1,15 +1,10 @@
 package queues
 
 import (
-	"cmp"
-
 	volcanov1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
-
-// volcanoDefault is the queue of jobs that name none.
-const volcanoDefault = "default"
 
 func volcanoQueues(objects Objects, in members) []Queue {
 	var all []Queue
@@ -24,7 +19,7 @@ func volcanoQueues(objects Objects, in members) []Queue {
 			q.StateReason = "an admin has closed the queue: it admits nothing"
 		}
 		in.put(&q, func(p member) bool {
-			return p.scheduler == v1alpha1.SchedulerVolcano && cmp.Or(p.queue, volcanoDefault) == from.Name
+			return p.scheduler == v1alpha1.SchedulerVolcano && p.queue == from.Name
 		})
 		all = append(all, q)
 	}

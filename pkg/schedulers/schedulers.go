@@ -50,6 +50,15 @@ func All() []Entry {
 	}
 }
 
+// DefaultQueue returns the queue of a scheduler's gangs that name none; "" if they are in no queue.
+// Volcano's is that of its flag --default-queue.
+func DefaultQueue(name v1alpha1.SchedulerName) string {
+	if name == v1alpha1.SchedulerVolcano {
+		return "default"
+	}
+	return ""
+}
+
 // Names of all schedulers.
 func Names() []string { return namesOf(func(Entry) bool { return true }) }
 

@@ -186,19 +186,19 @@ func (s *stack) accounted(t *testing.T, ann string, ran time.Duration) {
 	var sums struct {
 		Currency string
 		Items    []struct {
-			Namespace, User string
-			Jobs            int64
-			GPUSeconds      int64
-			Cost            *json.Number
+			Namespace, User, Queue string
+			Jobs                   int64
+			GPUSeconds             int64
+			Cost                   *json.Number
 		}
 	}
-	s.curl(t, ann, http.StatusOK, &sums, cluster+"/accounting?by=namespace,user")
+	s.curl(t, ann, http.StatusOK, &sums, cluster+"/accounting?by=namespace,user,queue")
 	if len(sums.Items) != 1 || sums.Currency != "EUR" {
 		t.Fatalf("accounted is %+v", sums)
 	}
 	got := sums.Items[0]
 	if got.Namespace != "clever" || !strings.Contains(got.User, "ann") || got.Jobs != 1 ||
-		got.GPUSeconds != 8*int64(ran/time.Second) || got.Cost == nil {
+		got.Queue != "default" || got.GPUSeconds != 8*int64(ran/time.Second) || got.Cost == nil {
 		t.Errorf("of %v is accounted %+v", ran, got)
 	}
 }

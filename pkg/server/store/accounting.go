@@ -202,7 +202,7 @@ var columnsOf = []struct {
 func (s *Store) sums(
 	ctx context.Context, q AccountingQuery, uids []any, limit int, into map[Usage]*counters,
 ) error {
-	var dimensions, totals, selects []string
+	var dimensions, totals, some, selects []string
 	for _, c := range columnsOf {
 		if q.by(c.dimension) {
 			dimensions = append(dimensions, c.column)
@@ -210,6 +210,7 @@ func (s *Store) sums(
 	}
 	for _, name := range counterNames {
 		totals = append(totals, "CAST(SUM("+name+") AS BIGINT)")
+		some = append(some, "SUM("+name+") <> 0")
 	}
 	args := []any{q.Cluster}
 	columns := strings.Join(slices.Concat(dimensions, counterNames), ", ")
@@ -233,7 +234,9 @@ func (s *Store) sums(
 		if q.by(ByDay) {
 			order = "start, " + order
 		}
-		text += ` GROUP BY ` + strings.Join(dimensions, ", ") + ` ORDER BY ` + order
+		// All are 0 where a job counted until its queue, or another dimension, became known.
+		text += ` GROUP BY ` + strings.Join(dimensions, ", ") + ` HAVING ` + strings.Join(some, " OR ") +
+			` ORDER BY ` + order
 		text += fmt.Sprintf(` LIMIT %d`, limit)
 	}
 	return query(ctx, s.reads, func(rows *sql.Rows) error {

@@ -87,6 +87,29 @@ func testAccounting(t *testing.T, b backend) {
 	usageIsTheSum(t, s)
 }
 
+// testLateQueue: a job counts in the queue that is known last, and in no other.
+func testLateQueue(t *testing.T, b backend) {
+	s := open(t, b.database(t))
+	r := small{
+		uid: "a", namespace: "n1", name: "x", phase: v1alpha1.PhaseQueued, created: day(0), gpus: 8,
+	}.record()
+	r.Job.ResourceVersion, r.Attempts[0].ResourceVersion = "4", "4"
+	must(t, s.Record(t.Context(), []history.Record{r}))
+	record(t, s, small{
+		uid: "a", namespace: "n1", name: "x", queue: "default", phase: v1alpha1.PhaseSucceeded, created: day(0),
+		ran: 60, gpus: 8,
+	})
+	for _, by := range [][]Dimension{{ByQueue}, {ByQueue, ByUser}} {
+		used, err := s.Accounting(t.Context(), AccountingQuery{
+			Cluster: "lab", From: day(0), To: day(31), Now: day(31), By: by,
+		})
+		if must(t, err); len(used) != 1 || used[0].Queue != "default" || used[0].Jobs != 1 {
+			t.Errorf("by %v: %+v", by, used)
+		}
+	}
+	usageIsTheSum(t, s)
+}
+
 // testOpen: what still goes on is counted up to the time of the question, and not before.
 func testOpen(t *testing.T, b backend) {
 	s := open(t, b.database(t))
