@@ -34,7 +34,7 @@ const (
 	postgresOn = "server: {enabled: true, replicas: 2, " +
 		"database: {secret: {name: trainingjob-server-database}}}\n"
 	// finalizerOn is off, and may remove what it has left.
-	finalizerOn = "server: {enabled: true, finalizerRights: true}\n"
+	finalizerOn = "server: {enabled: true, finalizerRights: true, recordUsers: true}\n"
 	metricsOn   = "monitoring: {certificate: {source: certManager}}\n"
 )
 
@@ -79,7 +79,7 @@ func TestLikeKustomize(t *testing.T) {
 			[]string{postgresOn}, []string{"operator", "server-postgres"}, off,
 		},
 		"server with finalizers and policies": {[]string{finalizerOn, networkOn}, []string{
-			"operator", "server", "server/finalizer.yaml", "operator/networkpolicy.yaml",
+			"operator", "server", "server/finalizer.yaml", "server/users.yaml", "operator/networkpolicy.yaml",
 			"server/networkpolicy.yaml",
 		}, slices.Concat(off, withVolume)},
 		"network policies and certificates": {[]string{reportsOn, networkOn, metricsOn}, []string{

@@ -138,6 +138,25 @@ func (s *stack) apply(t *testing.T) string {
 	}
 }
 
+// applyFile applies the objects of a file in deploy/server.
+func (s *stack) applyFile(t *testing.T, name string) {
+	t.Helper()
+	file, err := os.Open(root + "/deploy/server/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for d := utilyaml.NewYAMLOrJSONDecoder(file, 4096); ; {
+		o := &unstructured.Unstructured{}
+		if err := d.Decode(&o.Object); errors.Is(err, io.EOF) {
+			return
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		s.create(t, o)
+	}
+}
+
 // configure the binary as it ships, but for what is this machine's and this story's.
 func (s *stack) configure(t *testing.T, shipped string, changes []func(*config.ServerConfiguration)) {
 	t.Helper()

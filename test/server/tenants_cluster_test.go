@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/test/harness"
 )
 
@@ -36,11 +37,12 @@ func TestTenants(t *testing.T) {
 	t.Run("bad tokens", s.badTokens)
 	t.Run("revoked tokens", s.revokedTokens)
 	t.Run("former namespaces", s.formerNamespaces)
+	t.Run("recorded users", s.recordedUsers)
 	s.stop(t)
 }
 
-// badTokens: one client sends bad tokens until they are limited, and the tokens that the cluster has signed are
-// accepted from the same address, also new ones.
+// badTokens: one client sends bad tokens until they are limited, and the tokens that the cluster has signed
+// are accepted from the same address, also new ones.
 func (s *stack) badTokens(t *testing.T) {
 	limited := false
 	for n := 0; n < 1000 && !limited; n++ {
@@ -173,4 +175,33 @@ func (s *stack) deleteNamespace(t *testing.T, name, job string) {
 		}
 		return "it is there", err
 	})
+}
+
+// recordedUsers: with deploy/server/users.yaml, a job without a user has the one who creates it.
+func (s *stack) recordedUsers(t *testing.T) {
+	s.applyFile(t, "users.yaml")
+	eve := s.person(t, "eve", true)
+	n := 0
+	create := func(annotations string) string {
+		n++
+		var made struct {
+			Metadata struct {
+				UID         types.UID
+				Annotations map[string]string
+			}
+		}
+		s.curl(t, eve, http.StatusCreated, &made, "-X", "POST", "-d", fmt.Sprintf(`{"metadata": {"name": "job-%d",
+			"annotations": {%s}}, "spec": {"framework": "custom", "image": "a", "command": ["b"], "runPolicy":
+			{"suspend": true}}}`, n, annotations), cluster+"/namespaces/clever/trainingjobs")
+		return made.Metadata.Annotations[v1alpha1.AnnotationUser]
+	}
+	harness.Until(t, "the policy acts", func(context.Context) (string, error) {
+		if got := create(""); got != "system:serviceaccount:clever:eve" {
+			return fmt.Sprintf("the user is %q", got), nil
+		}
+		return "", nil
+	})
+	if got := create(`"` + v1alpha1.AnnotationUser + `": "adam"`); got != "adam" {
+		t.Errorf("the user of a job that names one is %q", got)
+	}
 }

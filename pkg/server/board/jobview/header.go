@@ -74,11 +74,15 @@ func propertiesOf(in *Input) []Property {
 	properties := []Property{
 		{Name: "Queue", Text: known(j.Queue), Href: in.Links.Queue},
 		{Name: "Priority", Text: cmp.Or(j.PriorityClass, "none")},
-		{Name: "User", Text: known(j.User)},
-		{Name: "GPUs", Text: gpusOf(j)},
-		{Name: "Ranks", Text: ranksReady(in)},
-		{Name: "Scheduler", Text: known(string(j.Scheduler))},
 	}
+	if j.User != "" { // jobs need not name one
+		properties = append(properties, Property{Name: "User", Text: j.User})
+	}
+	properties = append(properties,
+		Property{Name: "GPUs", Text: gpusOf(j)},
+		Property{Name: "Ranks", Text: ranksReady(in)},
+		Property{Name: "Scheduler", Text: known(string(j.Scheduler))},
+	)
 	if j.Framework != "" {
 		properties = append(properties, Property{Name: "Framework", Text: string(j.Framework)})
 	}
