@@ -60,6 +60,9 @@ func (a *api) GetJob(_ context.Context, in *rest.GetInput) (*rest.JobOutput, err
 	return &rest.JobOutput{Body: rest.NewJob(job)}, nil
 }
 
+// VisibleNamespaces returns none: the filter has a field for the name.
+func (a *api) VisibleNamespaces(context.Context, string) ([]string, error) { return nil, nil }
+
 func (a *api) May(_ context.Context, _ string, do authorizationv1.ResourceAttributes) (bool, error) {
 	return do.Verb == "get" || do.Verb == "list", nil
 }

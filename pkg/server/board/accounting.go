@@ -19,9 +19,10 @@ func (b *Board) accounting(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	v := &accountview.View{Cluster: cluster, Accounting: *report, Query: q, Links: accountview.Links{
-		History: recordLinks(cluster), CSV: clusterURL(cluster) + "/accounting.csv",
-	}}
+	v := &accountview.View{
+		Cluster: cluster, Accounting: *report, Query: q, Namespaces: b.namespaces(r),
+		Links: accountview.Links{History: recordLinks(cluster), CSV: clusterURL(cluster) + "/accounting.csv"},
+	}
 	return viewOf("Accounting", v)
 }
 

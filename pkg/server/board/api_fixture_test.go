@@ -77,6 +77,20 @@ func (a *api) VisibleJobs(ctx context.Context, cluster, namespace string) ([]*v1
 	return slices.Clone(a.jobs), nil
 }
 
+func (a *api) VisibleNamespaces(context.Context, string) ([]string, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.crowded {
+		return nil, access.ErrTooMany
+	}
+	all := []string{}
+	for _, job := range a.jobs {
+		all = append(all, job.Namespace)
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}
+
 func (a *api) find(at rest.JobPath) (*v1alpha1.TrainingJob, error) {
 	for _, job := range a.jobs {
 		if job.Namespace == at.Namespace && job.Name == at.Name {

@@ -28,6 +28,7 @@ const Root = "/board/"
 type Jobs interface {
 	Clusters(ctx context.Context) ([]rest.ClusterStatus, error)
 	VisibleJobs(ctx context.Context, cluster, namespace string) ([]*v1alpha1.TrainingJob, error)
+	VisibleNamespaces(ctx context.Context, cluster string) ([]string, error)
 	GetJob(ctx context.Context, in *rest.GetInput) (*rest.JobOutput, error)
 	May(ctx context.Context, cluster string, do authorizationv1.ResourceAttributes) (bool, error)
 	Records

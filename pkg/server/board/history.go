@@ -20,7 +20,8 @@ func (b *Board) history(r *http.Request) (view, error) {
 	}
 	v := &historyview.View{
 		Cluster: cluster, Jobs: out.Body.Items, Next: out.Body.Metadata.Continue, Query: q,
-		Links: historyview.Links{Job: jobLinks(cluster), Record: recordLinks(cluster)},
+		Namespaces: b.namespaces(r),
+		Links:      historyview.Links{Job: jobLinks(cluster), Record: recordLinks(cluster)},
 	}
 	return viewOf("History", v)
 }

@@ -21,7 +21,8 @@ func (b *Board) queues(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	v := &queueview.View{
-		Cluster: cluster, List: out.Body, Query: q, Links: queueview.Links{Job: jobLinks(cluster)},
+		Cluster: cluster, List: out.Body, Query: q, Namespaces: b.namespaces(r),
+		Links: queueview.Links{Job: jobLinks(cluster)},
 	}
 	return viewOf("Queues", v)
 }

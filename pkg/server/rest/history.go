@@ -139,7 +139,15 @@ func (s *Server) historyNamespaces(ctx context.Context, cluster, only string) ([
 		}
 		return s.existing(cluster, []string{only})
 	}
-	// The accounting has every namespace that ever had a job.
+	used, err := s.usedNamespaces(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
+	return s.existingVisible(ctx, cluster, used)
+}
+
+// usedNamespaces returns the names of all namespaces that ever had a job, from the accounting.
+func (s *Server) usedNamespaces(ctx context.Context, cluster string) ([]string, error) {
 	tomorrow := s.Clock.Now().UTC().Truncate(day).Add(day)
 	used, err := s.History.Accounting(ctx, store.AccountingQuery{
 		Cluster: cluster, From: tomorrow.Add(-store.MaxDays * day), To: tomorrow, Now: s.Clock.Now(),
@@ -152,11 +160,18 @@ func (s *Server) historyNamespaces(ctx context.Context, cluster, only string) ([
 	for _, u := range used {
 		names = append(names, u.Namespace)
 	}
+	return names, nil
+}
+
+// existingVisible returns those of some namespaces that exist and whose jobs the caller may list.
+func (s *Server) existingVisible(ctx context.Context, cluster string, names []string) (
+	[]history.Namespace, error,
+) {
 	among, err := s.existing(cluster, names)
 	if err != nil {
 		return nil, err
 	}
-	names = names[:0]
+	names = make([]string, 0, len(among))
 	for _, n := range among {
 		names = append(names, n.Name)
 	}
@@ -165,6 +180,35 @@ func (s *Server) historyNamespaces(ctx context.Context, cluster, only string) ([
 		return nil, err
 	}
 	return slices.DeleteFunc(among, func(n history.Namespace) bool { return !may(n.Name) }), nil
+}
+
+// VisibleNamespaces returns the names of the namespaces that have or had jobs that the caller may list,
+// sorted.
+func (s *Server) VisibleNamespaces(ctx context.Context, cluster string) ([]string, error) {
+	v, err := s.view(cluster)
+	if err != nil {
+		return nil, err
+	}
+	used, err := s.usedNamespaces(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
+	names := slices.Concat(v.Namespaces(), used)
+	slices.Sort(names)
+	names = slices.Compact(names)
+	all, _, err := s.namespaces(ctx, cluster, nil)
+	if all || err != nil {
+		return names, err
+	}
+	visible, err := s.existingVisible(ctx, cluster, names)
+	if err != nil {
+		return nil, err
+	}
+	names = names[:0]
+	for _, n := range visible {
+		names = append(names, n.Name)
+	}
+	return names, nil
 }
 
 // existing returns the namespaces that exist now.

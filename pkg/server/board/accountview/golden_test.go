@@ -99,6 +99,7 @@ func rendered(t *testing.T, v View) ([]fragment.Fragment, string) {
 	t.Helper()
 	v.Cluster, v.Links.CSV = "prod", "/board/clusters/prod/accounting.csv"
 	v.Links.History = func(uid string) string { return "/board/clusters/prod/history/" + url.PathEscape(uid) }
+	v.Namespaces = func() []string { return []string{evil, "team-b"} }
 	all, err := v.Fragments()
 	if err != nil {
 		t.Fatal(err)

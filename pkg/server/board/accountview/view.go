@@ -24,7 +24,7 @@ var files embed.FS
 //go:embed accountview.css
 var CSS string
 
-var templates = template.Must(template.New("").Funcs(template.FuncMap{
+var templates = template.Must(parameters.WithNamespace(template.New("")).Funcs(template.FuncMap{
 	"stamp": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"date":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") },
 	"whole": func(n int64) string { return apart(strconv.FormatInt(n, 10)) },
@@ -39,6 +39,9 @@ type View struct {
 	Accounting rest.Accounting
 	Query      Query
 	Links      Links
+	// Namespaces that the reader may see, for the filter, sorted; nil if they are unknown. It is called once for
+	// the frame of the page.
+	Namespaces func() []string
 }
 
 // Links to other pages of the cluster.
@@ -173,12 +176,15 @@ func hash(texts ...string) string {
 
 // Body is the frame of the page, with its fragments in it.
 func (v *View) Body(fragments []fragment.Fragment) (template.HTML, error) {
-	return fragment.Execute(templates, "accounting", body{v, fragments})
+	namespace := parameters.NewNamespaceField(v.Query.Namespace, v.Namespaces)
+	namespace.Key = "/"
+	return fragment.Execute(templates, "accounting", body{v, namespace, fragments})
 }
 
 // body is the data of the frame's template.
 type body struct {
 	*View
+	Namespace parameters.NamespaceField
 	fragment.Frame
 }
 

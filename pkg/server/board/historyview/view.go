@@ -14,7 +14,7 @@ import (
 //go:embed templates
 var files embed.FS
 
-var templates = template.Must(template.New("").Funcs(template.FuncMap{
+var templates = template.Must(parameters.WithNamespace(template.New("")).Funcs(template.FuncMap{
 	"stamp": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"date":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") },
 }).ParseFS(files, "templates/*.html"))
@@ -28,6 +28,9 @@ type View struct {
 	Next  string
 	Query Query
 	Links Links
+	// Namespaces that the reader may see, for the filter, sorted; nil if they are unknown. It is called once for
+	// the frame of the page.
+	Namespaces func() []string
 }
 
 // Links to other pages of the cluster.
@@ -97,12 +100,12 @@ func (v *View) Fragments() ([]fragment.Fragment, error) {
 // page.
 func (v *View) Body(fragments []fragment.Fragment) (template.HTML, error) {
 	b := body{View: v, Frame: fragments}
+	b.Namespace = parameters.NewNamespaceField(v.Query.Namespace, v.Namespaces)
 	for i := range v.Jobs {
-		b.Namespaces = append(b.Namespaces, v.Jobs[i].Namespace)
 		b.Queues = append(b.Queues, v.Jobs[i].Queue)
 		b.Users = append(b.Users, v.Jobs[i].User)
 	}
-	for _, values := range []*[]string{&b.Namespaces, &b.Queues, &b.Users} {
+	for _, values := range []*[]string{&b.Queues, &b.Users} {
 		*values = parameters.Suggestions(*values)
 	}
 	return fragment.Execute(templates, "history", b)
@@ -111,7 +114,8 @@ func (v *View) Body(fragments []fragment.Fragment) (template.HTML, error) {
 // body is the data of the frame's template.
 type body struct {
 	*View
-	Namespaces, Queues, Users []string
+	Namespace     parameters.NamespaceField
+	Queues, Users []string
 	fragment.Frame
 }
 

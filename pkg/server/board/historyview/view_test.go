@@ -36,6 +36,7 @@ func view() *View {
 			Job:    func(namespace, name string) string { return "/jobs/" + namespace + "/" + name },
 			Record: func(uid string) string { return "/history/" + uid },
 		},
+		Namespaces: func() []string { return []string{evil, "team-a"} },
 		Jobs: []history.Job{
 			job("completed", func(j *history.Job) { j.Completed = new(noon.Add(time.Hour)) }),
 			job("running", func(j *history.Job) { j.Phase = v1alpha1.PhaseRunning }),

@@ -19,7 +19,7 @@ import (
 //go:embed templates
 var files embed.FS
 
-var templates = template.Must(template.New("").Funcs(template.FuncMap{
+var templates = template.Must(parameters.WithNamespace(template.New("")).Funcs(template.FuncMap{
 	"stamp": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"date":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") },
 }).ParseFS(files, "templates/*.html"))
@@ -31,6 +31,9 @@ type List struct {
 	Jobs     []*v1alpha1.TrainingJob
 	Query    Query
 	UserKeys []string
+	// Namespaces that the reader may see, for the filter, sorted; nil if they are unknown. It is called once for
+	// the frame of the page.
+	Namespaces func() []string
 	// Row renders a job as the function Row does. It can cache the result.
 	Row func(*v1alpha1.TrainingJob) (fragment.Fragment, error)
 }
@@ -215,12 +218,12 @@ func (l *List) counts(out *fragment.Page, of map[v1alpha1.Phase]int) {
 // Body is the frame of the page, with its fragments in it. Updates do not change the filter's suggestions.
 func (l *List) Body(fragments []fragment.Fragment) (template.HTML, error) {
 	b := body{List: l, Frame: fragments}
+	b.Namespace = parameters.NewNamespaceField(l.Query.Namespace, l.Namespaces)
 	for _, job := range l.Jobs {
-		b.Namespaces = append(b.Namespaces, job.Namespace)
 		b.Queues = append(b.Queues, history.QueueOf(job))
 		b.Users = append(b.Users, history.UserOf(job, l.UserKeys))
 	}
-	for _, values := range []*[]string{&b.Namespaces, &b.Queues, &b.Users} {
+	for _, values := range []*[]string{&b.Queues, &b.Users} {
 		*values = parameters.Suggestions(*values)
 	}
 	return fragment.Execute(templates, "jobs", b)
@@ -229,7 +232,8 @@ func (l *List) Body(fragments []fragment.Fragment) (template.HTML, error) {
 // body is the data of the frame's template.
 type body struct {
 	*List
-	Namespaces, Queues, Users []string
+	Namespace     parameters.NamespaceField
+	Queues, Users []string
 	fragment.Frame
 }
 

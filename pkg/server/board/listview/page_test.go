@@ -70,7 +70,8 @@ func jobs() []*v1alpha1.TrainingJob {
 func list(edit ...func(*Query)) *List {
 	l := &List{
 		Cluster: "main", Jobs: jobs(), UserKeys: []string{"owner"},
-		Query: Query{Sort: sortAge, Limit: 100, Page: 1},
+		Namespaces: func() []string { return []string{"a", "b"} },
+		Query:      Query{Sort: sortAge, Limit: 100, Page: 1},
 	}
 	l.Row = func(job *v1alpha1.TrainingJob) (fragment.Fragment, error) { return Row(l.Cluster, job, l.UserKeys) }
 	for _, e := range edit {

@@ -133,6 +133,9 @@ func TestPages(t *testing.T) {
 		"crowded":    {List: crowded()},
 	} {
 		v.Cluster = "prod"
+		if name != "nothing" {
+			v.Namespaces = func() []string { return []string{evil, "team-b"} }
+		}
 		all, body := rendered(t, v)
 		fragmenttest.Check(t, all)
 		goldentest.Compare(t, name, body, CSS)

@@ -11,6 +11,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/queues"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/fragment"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board/parameters"
 )
 
 //go:embed templates
@@ -21,7 +22,7 @@ var files embed.FS
 //go:embed queueview.css
 var CSS string
 
-var templates = template.Must(template.New("").Funcs(template.FuncMap{
+var templates = template.Must(parameters.WithNamespace(template.New("")).Funcs(template.FuncMap{
 	"stamp": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"date":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") },
 	"lower": func(p v1alpha1.Phase) string { return strings.ToLower(string(p)) },
@@ -37,6 +38,9 @@ type View struct {
 	List  queues.List
 	Query Query
 	Links Links
+	// Namespaces that the reader may see, for the filter, sorted; nil if they are unknown. It is called once for
+	// the frame of the page.
+	Namespaces func() []string
 }
 
 // Links to other pages of the cluster.
@@ -152,31 +156,26 @@ func idOf(kind, namespace, name string) string {
 
 // Body is the frame of the page, with its fragments in it. Updates do not change the filter's choices.
 func (v *View) Body(fragments []fragment.Fragment) (template.HTML, error) {
-	b := body{View: v, Frame: fragments}
+	b := body{
+		View: v, Frame: fragments, Namespace: parameters.NewNamespaceField(v.Query.Namespace, v.Namespaces),
+	}
 	for i := range v.List.Items {
 		if s := string(v.List.Items[i].Scheduler); s != "" {
 			b.Schedulers = append(b.Schedulers, s)
-		}
-		if n := v.List.Items[i].Namespace; n != "" {
-			b.Namespaces = append(b.Namespaces, n)
 		}
 	}
 	if v.Query.Scheduler != "" {
 		b.Schedulers = append(b.Schedulers, v.Query.Scheduler)
 	}
 	slices.Sort(b.Schedulers)
-	slices.Sort(b.Namespaces)
-	b.Schedulers, b.Namespaces = slices.Compact(b.Schedulers), slices.Compact(b.Namespaces)
-	b.Namespaces = b.Namespaces[:min(len(b.Namespaces), maxSuggestions)]
+	b.Schedulers = slices.Compact(b.Schedulers)
 	return fragment.Execute(templates, "queues", b)
 }
-
-// maxSuggestions of a field of the filter.
-const maxSuggestions = 200
 
 // body is the data of the frame's template.
 type body struct {
 	*View
-	Schedulers, Namespaces []string
+	Namespace  parameters.NamespaceField
+	Schedulers []string
 	fragment.Frame
 }
