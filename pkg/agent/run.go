@@ -212,7 +212,7 @@ func (r *runner) supervise(signals, children <-chan os.Signal) {
 			}
 		case <-grace:
 			r.log.Printf("the trainer still runs %s after SIGTERM: killing it", r.opts.grace)
-			r.killed = true
+			r.killed = !r.trainer.hasExited()
 			r.trainer.signalGroup(syscall.SIGKILL)
 			grace = nil
 		}

@@ -107,6 +107,17 @@ func TestShellEndsBeforeItsTrainer(t *testing.T) {
 	}
 }
 
+// TestTrainerEndsBeforeItsHelpers: a process that ignores SIGTERM does not turn an exit into a kill.
+func TestTrainerEndsBeforeItsHelpers(t *testing.T) {
+	p := startPod(t, nil, "sh", "-c", "(trap '' TERM; while :; do sleep 1; done) & trap 'exit 5' TERM; "+
+		"> $TEST_DIR/ready; while :; do sleep 0.01; done")
+	eventually(t, "the trainer runs", func() bool { return exists(p.file("ready")) })
+	p.cmd.Process.Signal(syscall.SIGTERM)
+	if code, word := p.end(); code != 5 || word.Reason != checkpoint.ExitExited {
+		t.Errorf("code %d, %+v", code, word)
+	}
+}
+
 func read(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)

@@ -91,6 +91,14 @@ func (t *trainer) reap() bool {
 	}
 }
 
+// hasExited reports whether the trainer has exited by itself. A signal may have ended only a shell in front
+// of it.
+func (t *trainer) hasExited() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ended && t.wait.Exited()
+}
+
 // exitCode as a shell returns it.
 func exitCode(w syscall.WaitStatus) int {
 	if w.Signaled() {
