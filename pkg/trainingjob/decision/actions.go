@@ -106,7 +106,7 @@ func replaceRanks(o *observation.Observation, p *Plan) {
 // createRanks creates the missing ranks, once the scheduler admits the gang.
 func createRanks(o *observation.Observation, p *Plan) {
 	if e, held := HeldBack(o); held {
-		p.deletePods(o.Live, "no node can take it: "+e.Reason)
+		p.deletePods(o.Live, "it cannot start: "+e.Reason)
 		return
 	}
 	if b := o.CreateBackoff; b != nil && o.Now.Before(b.RetryTime) {

@@ -62,9 +62,10 @@ type Snapshot struct {
 	RunningJobs int
 	// Woken is how often and when the scheduler was woken for this gang.
 	Woken Woken
-	// Unplaceable explains that no node can ever take a rank of the gang, so that its pods would only hold
-	// quota (see scheduler.Unplaceable); false if unknown, or if an autoscaler could add nodes. It is called
-	// at most once, and only while the job is queued. It is pure, and can be nil.
+	// Unplaceable explains that the gang cannot start, so that its pods would only hold quota: no node can ever
+	// take a rank, and no autoscaler adds nodes (see scheduler.Unplaceable), or its queue cannot take it (see
+	// scheduler.NotAdmissible). It returns false if that is unknown. It is called at most once, and only while
+	// the job is queued. It is pure, and can be nil.
 	Unplaceable func() (scheduler.Explanation, bool)
 	// Preemption is the planner's result for the gang, without ObservedTime; nil if the gang does not lack
 	// capacity or planning is off. Read-only.
