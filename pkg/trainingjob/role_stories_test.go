@@ -198,6 +198,48 @@ var roleStories = map[string]story{
 			sim.narrate("another node takes it")
 		},
 	},
+	"rank-scope-many-nodes-reject": {
+		jobtest.New(16, func(j *v1alpha1.TrainingJob) {
+			j.Spec.RunPolicy.RestartScope = v1alpha1.ScopeRank
+			j.Spec.RunPolicy.SchedulingPolicy.MinAvailable = new(int32(4))
+		}), func(sim *simulation) {
+			runGang(sim)
+			sim.advance(time.Hour)
+			rejected := sim.rankNames()[4:]
+			sim.preempt(rejected...)
+			sim.converge()
+			for _, name := range rejected {
+				sim.bindTo("node-of-"+name, name)
+				sim.rejectPod(name, "OutOfcpu", "Node didn't have enough resource: cpu")
+			}
+			writes := sim.statusWrites
+			sim.narrate("twelve nodes reject ranks: the job avoids eight of them")
+			sim.logf("%d writes of the status, excluded: %d", sim.statusWrites-writes,
+				len(sim.job.Status.Disruptions.ExcludedNodes))
+			sim.advance(7 * time.Minute)
+			sim.narrate("the backoff ends, and the ranks are created again")
+		},
+	},
+	"elastic-quota-holds-a-lost-rank-back": {
+		jobtest.New(3, elastic(2)), func(sim *simulation) {
+			runGang(sim)
+			sim.advance(time.Hour)
+			sim.createBackoff = &observation.CreateBackoff{
+				Blocker:   v1alpha1.Blocker{Reason: v1alpha1.ReasonQuotaExceeded, Message: "the quota is used up"},
+				RetryTime: sim.now.Add(24 * time.Hour),
+			}
+			sim.preempt("bert-worker-2")
+			sim.restartContainers("bert-worker-0", "bert-worker-1")
+			sim.advance(6 * time.Second)
+			sim.narrate("a rank is lost, and a quota rejects its next pod")
+			sim.advance(time.Hour)
+			for range 4 {
+				sim.restartContainers("bert-worker-0")
+				sim.advance(6 * time.Second)
+			}
+			sim.narrate("another rank crashes on, which no loss explains any more")
+		},
+	},
 	"elastic-ends-with-worker-0": {
 		jobtest.New(3, elastic(2)), func(sim *simulation) {
 			sim.converge()

@@ -32,6 +32,7 @@ func ExcludeNodes(o *observation.Observation, p *Plan) bool {
 	}
 	rejected := slices.DeleteFunc(o.RejectedBy(),
 		func(r observation.RejectedBy) bool { return isExcluded(o, r.Node) })
+	rejected = rejected[:min(len(rejected), max(0, mostExcluded-len(currentlyExcluded(o))))]
 	expired := readmitNodes(o, p)
 	exclude(o, p, rejected)
 	return expired || len(rejected) > 0
@@ -58,16 +59,17 @@ func expired(o *observation.Observation, e v1alpha1.ExcludedNode) bool {
 }
 
 // ReplacesAt returns when a rank that its node rejected is created again: 10 s after the rejection, doubling
-// to 6 min with each other excluded node, and not before the node is excluded.
+// to 6 min with each other excluded node, and not before the node is excluded, if it can be.
 func ReplacesAt(o *observation.Observation, r *observation.Rank) (at time.Time, rejected bool) {
 	by, rejected := r.RejectedBy()
 	if !rejected {
 		return time.Time{}, false
 	}
-	if !isExcluded(o, by.Node) {
+	n := len(currentlyExcluded(o))
+	if n < mostExcluded && !isExcluded(o, by.Node) {
 		return o.Now.Add(excludedSoon), true
 	}
-	return by.Time.Add(backoffDelay(int32(len(currentlyExcluded(o))))), true
+	return by.Time.Add(backoffDelay(int32(n))), true
 }
 
 func exclude(o *observation.Observation, p *Plan, rejected []observation.RejectedBy) {

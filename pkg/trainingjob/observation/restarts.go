@@ -131,6 +131,8 @@ func (o *Observation) lostRankNear(at time.Time) bool {
 		switch {
 		case r.State == RankSucceeded:
 			continue
+		case r.Pod == nil && i > 0 && o.heldBackLongBefore(at):
+			continue
 		case r.Pod == nil, r.State == RankEnding, r.State == RankFailed:
 			return true
 		}
@@ -150,4 +152,12 @@ func (o *Observation) lostRankNear(at time.Time) bool {
 		}
 	}
 	return false
+}
+
+// heldBackLongBefore reports whether the API server rejects the missing pods, for example because of a quota,
+// and the status reported that longer than recoveryTime before a time. The gang can lack ranks for days then.
+func (o *Observation) heldBackLongBefore(at time.Time) bool {
+	s := o.Job.Status.Scheduling
+	return o.CreateBackoff != nil && s != nil && s.Blocker != nil && s.Blocker.ObservedTime != nil &&
+		!near(at, s.Blocker.ObservedTime.Time)
 }
