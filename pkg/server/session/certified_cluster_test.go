@@ -108,7 +108,7 @@ func TestCertifiedProvider(t *testing.T) {
 			}
 			other := newBrowser(t)
 			other.plant(c.replica, loginAt(at), kept)
-			if again := other.get(at); again.status != http.StatusUnauthorized || !again.says("was used") {
+			if again := other.get(at); again.status != http.StatusUnauthorized || !again.says("was already used") {
 				t.Errorf("the code once more: %+v", again)
 			}
 			if out := b.post(c.server.URL+LogoutPath, url.Values{CSRFField: {b.csrf(c.replica)}}); out.status !=
