@@ -12,8 +12,9 @@ import (
 // training-operator v1.9).
 func jax() Framework {
 	return Framework{
-		Name:           "jax",
-		Summary:        "JAX_COORDINATOR_ADDRESS, COORDINATOR_ADDRESS, COORDINATOR_PORT, NUM_PROCESSES, PROCESS_ID",
+		Name: "jax",
+		Summary: "JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES, JAX_PROCESS_ID, COORDINATOR_ADDRESS, " +
+			"COORDINATOR_PORT, NUM_PROCESSES, PROCESS_ID",
 		Roles:          []string{"Worker"},
 		ContainerNames: []string{"jax"},
 		PortNames:      []string{"jaxjob-port"},
@@ -24,18 +25,22 @@ func jax() Framework {
 
 func jaxEnv(gang Gang, self Rank) []corev1.EnvVar {
 	coordinator := gang.Leader()
+	size, number := fmt.Sprint(gang.Size()), fmt.Sprint(self.Number)
 	return []corev1.EnvVar{
 		// The default of initialize's coordinator_address. The coordinator binds to this port on all addresses
-		// (jax/_src/distributed.py, State.initialize, JAX at commit 2dd1b3d6). How many processes there are, and
-		// which one this is, a program passes on itself: JAX asks Kubernetes for Jobs and JobSets alone
-		// (jax/_src/clusters/k8s_cluster.py, commit 2226be45).
+		// (jax/_src/distributed.py, State.initialize, JAX 0.10.2). A program passes the number of processes and
+		// its own number itself: JAX reads them from no variable, and detects Kubernetes' Jobs and JobSets alone
+		// (jax/_src/clusters/k8s_cluster.py, JAX 0.10.2).
 		{Name: "JAX_COORDINATOR_ADDRESS", Value: fmt.Sprintf("%s:%d", coordinator.Host, coordinator.Port)},
+		// What programs for Kubeflow Trainer pass to initialize (pkg/runtime/framework/plugins/jax, Trainer 2.2.1).
+		{Name: "JAX_NUM_PROCESSES", Value: size},
+		{Name: "JAX_PROCESS_ID", Value: number},
 		// What programs for Kubeflow's JAXJob pass to initialize
 		// (pkg/controller.v1/jax/envvar.go and examples/jax/cpu-demo/train.py, training-operator v1.9).
 		{Name: "COORDINATOR_ADDRESS", Value: coordinator.Host},
 		{Name: "COORDINATOR_PORT", Value: fmt.Sprint(coordinator.Port)},
-		{Name: "NUM_PROCESSES", Value: fmt.Sprint(gang.Size())},
-		{Name: "PROCESS_ID", Value: fmt.Sprint(self.Number)},
+		{Name: "NUM_PROCESSES", Value: size},
+		{Name: "PROCESS_ID", Value: number},
 		unbuffered(),
 	}
 }

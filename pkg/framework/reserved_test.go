@@ -48,6 +48,7 @@ func TestReservedOfEveryForm(t *testing.T) {
 		"Open MPI":        {framework: "mpi", has: "OMPI_MCA_plm_rsh_args", not: "OMPI_ALLOW_RUN_AS_ROOT"},
 		"Intel MPI":       {framework: "mpi", has: "I_MPI_HYDRA_HOST_FILE", not: "I_MPI_PERHOST"},
 		"MPICH":           {framework: "mpi", has: "HYDRA_HOST_FILE"},
+		"JAX":             {framework: "jax", has: "JAX_PROCESS_ID", not: "PYTHONUNBUFFERED"},
 	}
 	for name, c := range cases {
 		f, _ := framework.Get(c.framework)
