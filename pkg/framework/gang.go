@@ -13,6 +13,8 @@ type Gang struct {
 	Host func(role string, index int32) string
 	// Elastic is set where the gang may also train with some of its ranks.
 	Elastic *Elastic
+	// GraceSeconds between SIGTERM and SIGKILL for a job with checkpoints; 0 without them.
+	GraceSeconds int32
 	// FilesDir is the absolute path of the directory that holds Setup.Files in every container. It exists
 	// only if the framework has Files.
 	FilesDir string

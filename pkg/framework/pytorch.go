@@ -16,7 +16,7 @@ func pytorch() Framework {
 	return Framework{
 		Name: "pytorch",
 		Summary: "MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE, torchrun's PET_*; with spec.elasticPolicy " +
-			"only PET_*, for a c10d rendezvous",
+			"only PET_*, for a c10d rendezvous; with spec.checkpoint TORCH_ELASTIC_SHUTDOWN_TIMEOUT",
 		Roles:          []string{"Master", "Worker"},
 		Elastic:        true,
 		ContainerNames: []string{"pytorch"},
@@ -37,6 +37,13 @@ func pytorchEnv(gang Gang, self Rank) []corev1.EnvVar {
 	env = append(env, unbuffered())
 	if self.GPUs > 0 {
 		env = append(env, corev1.EnvVar{Name: "PET_NPROC_PER_NODE", Value: fmt.Sprint(self.GPUs)})
+	}
+	if gang.GraceSeconds > 0 {
+		// How long torchrun waits between SIGTERM and SIGKILL for its processes, which may be saving
+		// (torch/distributed/launcher/api.py, LaunchConfig, torch 2.12). Earlier releases wait 30 s.
+		env = append(env, corev1.EnvVar{
+			Name: "TORCH_ELASTIC_SHUTDOWN_TIMEOUT", Value: fmt.Sprint(gang.GraceSeconds),
+		})
 	}
 	return env
 }

@@ -7,6 +7,7 @@ import "slices"
 var defaults = []string{
 	"PYTHONUNBUFFERED",
 	"PET_NPROC_PER_NODE", "PET_MAX_RESTARTS", "PET_RDZV_ID",
+	"TORCH_ELASTIC_SHUTDOWN_TIMEOUT",
 	"DMLC_WORKER_CONNECT_RETRY", "DMLC_USE_KUBERNETES",
 	"I_MPI_PERHOST", "OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
 	"OMPI_MCA_orte_keep_fqdn_hostnames", "PRTE_MCA_prte_keep_fqdn_hostnames",
@@ -49,7 +50,7 @@ func (f Framework) sample() Gang {
 		roles = []string{"Master", "Worker"}
 	}
 	gang := Gang{
-		Job: "job", FilesDir: "/files", MPI: MPI{Slots: 2, SSHConfig: "/files/config"},
+		Job: "job", GraceSeconds: 30, FilesDir: "/files", MPI: MPI{Slots: 2, SSHConfig: "/files/config"},
 		Host: func(role string, _ int32) string { return role },
 	}
 	for _, name := range roles {

@@ -45,6 +45,7 @@ func TestReservedOfEveryForm(t *testing.T) {
 		"pytorch":         {framework: "pytorch", has: "RANK", not: "PET_RDZV_ENDPOINT"},
 		"elastic pytorch": {framework: "pytorch", elastic: true, has: "PET_RDZV_CONF", not: "RANK"},
 		"restarts":        {framework: "pytorch", elastic: true, has: "PET_NNODES", not: "PET_MAX_RESTARTS"},
+		"shutdown":        {framework: "pytorch", has: "RANK", not: "TORCH_ELASTIC_SHUTDOWN_TIMEOUT"},
 		"Open MPI":        {framework: "mpi", has: "OMPI_MCA_plm_rsh_args", not: "OMPI_ALLOW_RUN_AS_ROOT"},
 		"Intel MPI":       {framework: "mpi", has: "I_MPI_HYDRA_HOST_FILE", not: "I_MPI_PERHOST"},
 		"MPICH":           {framework: "mpi", has: "HYDRA_HOST_FILE"},

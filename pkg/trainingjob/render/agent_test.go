@@ -46,6 +46,54 @@ func TestRanksAskToResume(t *testing.T) {
 	}
 }
 
+// TestTorchrunWaitsForSaves: torchrun kills its workers no earlier than the agent kills torchrun.
+func TestTorchrunWaitsForSaves(t *testing.T) {
+	const name = "TORCH_ELASTIC_SHUTDOWN_TIMEOUT"
+	cases := map[string]struct {
+		edit func(*v1alpha1.TrainingJob)
+		want string
+	}{
+		"the default":  {jobtest.Checkpoints, "30"},
+		"graceSeconds": {graceSeconds(600), "600"},
+		"elastic": {func(j *v1alpha1.TrainingJob) {
+			graceSeconds(600)(j)
+			j.Spec.ElasticPolicy = &v1alpha1.ElasticPolicy{MinReplicas: 1}
+		}, "600"},
+		"no checkpoints":   {func(*v1alpha1.TrainingJob) {}, ""},
+		"the user's value": {func(j *v1alpha1.TrainingJob) { graceSeconds(600)(j); setEnv(j, name, "90") }, "90"},
+		"no other framework": {func(j *v1alpha1.TrainingJob) {
+			graceSeconds(600)(j)
+			j.Spec.Framework = "jax"
+		}, ""},
+	}
+	for reason, c := range cases {
+		t.Run(reason, func(t *testing.T) {
+			trainer := spec.Framework(jobtest.New(2, c.edit)).Trainer(
+				&rendered(t, jobtest.New(2, c.edit), worker(0), 1).Spec)
+			got := ""
+			for _, e := range trainer.Env {
+				if e.Name == name {
+					got = e.Value
+				}
+			}
+			if got != c.want {
+				t.Errorf("%s=%q, want %q", name, got, c.want)
+			}
+		})
+	}
+}
+
+func graceSeconds(n int32) func(*v1alpha1.TrainingJob) {
+	return func(j *v1alpha1.TrainingJob) {
+		jobtest.Checkpoints(j)
+		j.Spec.Checkpoint.GraceSeconds = &n
+	}
+}
+
+func setEnv(j *v1alpha1.TrainingJob, name, value string) {
+	j.Spec.Env = append(j.Spec.Env, corev1.EnvVar{Name: name, Value: value})
+}
+
 // TestAgentRequestsNothing: what a rank requests of its node, and so what the gang requests of its queue, is
 // the same with the agent.
 func TestAgentRequestsNothing(t *testing.T) {

@@ -16,6 +16,9 @@ func peers(job *v1alpha1.TrainingJob, roles []spec.Role, counted framework.GPUs)
 			MinReplicas: job.Spec.ElasticPolicy.MinReplicas, MaxRestarts: spec.BackoffLimit(job),
 		}
 	}
+	if c := spec.Checkpoints(job); c != nil {
+		gang.GraceSeconds = spec.OrDefault(c.GraceSeconds, spec.DefaultGraceSeconds)
+	}
 	f := spec.Framework(job)
 	for i := range roles {
 		role := &roles[i]
