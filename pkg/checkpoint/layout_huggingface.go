@@ -16,7 +16,8 @@ var (
 	hfRNG     = regexp.MustCompile(`^rng_state(_[0-9]+)?\.pth$`)
 	hfMarkers = regexp.MustCompile(`^(trainer_state\.json|training_args\.bin|config\.json|` +
 		`optimizer\.(pt|bin)|scheduler\.pt|rng_state.*\.pth|` +
-		`(model|adapter_model).*\.safetensors|pytorch_model.*\.bin|adapter_model\.bin)$`)
+		`(model|adapter_model).*\.safetensors|pytorch_model.*\.bin|adapter_model\.bin|` +
+		`checkpoint-is-incomplete\.txt)$`)
 	// The names of transformers.utils. An index names its shards in weight_map.
 	hfWeights = []string{
 		"model.safetensors", "pytorch_model.bin", "adapter_model.safetensors", "adapter_model.bin",
@@ -24,7 +25,13 @@ var (
 	hfIndexes = []string{"model.safetensors.index.json", "pytorch_model.bin.index.json"}
 )
 
-const hfState = "trainer_state.json"
+const (
+	hfState = "trainer_state.json"
+	// hfUnfinished is in a directory while the Trainer saves because of SIGTERM, from before the first file
+	// until after the last (trainer_jit_checkpoint.py, transformers 5.24). Each rank removes it when it has
+	// saved.
+	hfUnfinished = "checkpoint-is-incomplete.txt"
+)
 
 // maxShardNames bounds the names of an index's shards, in bytes.
 const maxShardNames = 8 << 20
@@ -41,6 +48,9 @@ func (s *scanner) checkHuggingFace(d *listing, f *Found) error {
 	m := hfDir.FindStringSubmatch(path.Base(d.path))
 	if m[1] != "" {
 		return torn("a temporary directory that a save left over")
+	}
+	if d.has(hfUnfinished) {
+		return torn("%s is there: a save at SIGTERM has not finished", hfUnfinished)
 	}
 	if !d.has(hfState) {
 		return torn("%s is missing: it is written last", hfState)

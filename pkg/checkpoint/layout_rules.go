@@ -29,7 +29,8 @@ var LayoutRules = []LayoutRule{
 	},
 	{
 		LayoutHuggingFace, "directory `checkpoint-N` of the Trainer",
-		"`trainer_state.json` has step N; weight shards, optimizer and random states are intact",
+		"`trainer_state.json` has step N; weight shards, optimizer and random states are intact; no " +
+			"`" + hfUnfinished + "`",
 		"directory name", false,
 	},
 	{

@@ -129,6 +129,15 @@ func TestDamagePerLayout(t *testing.T) {
 		"HF, temporary directory": {
 			hfTree(200).under("tmp-checkpoint-200"), "tmp-checkpoint-200", Torn, "temporary",
 		},
+		"HF, save at SIGTERM": {
+			hfTree(200).with("checkpoint-is-incomplete.txt", []byte("Checkpoint started at step 200")).
+				under("checkpoint-200"),
+			"checkpoint-200", Torn, "checkpoint-is-incomplete.txt",
+		},
+		"HF, save at SIGTERM that has begun": {
+			tree{"checkpoint-is-incomplete.txt": []byte("Checkpoint started at step 200")}.under("checkpoint-200"),
+			"checkpoint-200", Torn, "checkpoint-is-incomplete.txt",
+		},
 		"HF, state of another step": {
 			hfTree(199).under("checkpoint-200"), "checkpoint-200", Torn, "says step 199",
 		},
