@@ -151,9 +151,23 @@ type ProgressStatus struct {
 	// EstimatedCompletionTime at the current speed, without interruptions.
 	// +optional
 	EstimatedCompletionTime *metav1.Time `json:"estimatedCompletionTime,omitempty"`
+	// Source of the report. Absent if the operator only knows the trainer's end.
+	// +optional
+	Source ProgressSource `json:"source,omitempty"`
 	// ReportedTime is when the operator received the report.
 	ReportedTime metav1.Time `json:"reportedTime"`
 }
+
+// ProgressSource is where a report of progress comes from.
+// +kubebuilder:validation:Enum=StatusFile;Kubeflow
+type ProgressSource string
+
+const (
+	// ProgressFromStatusFile: the trainer's status file.
+	ProgressFromStatusFile ProgressSource = "StatusFile"
+	// ProgressFromKubeflow: the progress protocol of Kubeflow Trainer, which Hugging Face's Trainer sends.
+	ProgressFromKubeflow ProgressSource = "Kubeflow"
+)
 
 // CheckpointStatus describes the job's checkpoints.
 type CheckpointStatus struct {

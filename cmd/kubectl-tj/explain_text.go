@@ -29,6 +29,7 @@ func explanationText(job string, e explain.Explanation, now time.Time) string {
 	} else {
 		s.say("Status", e.Summary)
 	}
+	s.say("Progress", progressText(e.Progress))
 	sayArithmetic(s, e.Arithmetic)
 	sayPreemption(s, e.Preemption)
 	sayDrain(s, e.Drain, now)
@@ -74,6 +75,24 @@ func attemptText(e explain.Explanation) string {
 		after = append(after, count(int(e.Preemptions), "preemption"))
 	}
 	return joined(", after ", fmt.Sprint(e.Attempt), strings.Join(after, " and "))
+}
+
+// progressText is empty without progress.
+func progressText(p *explain.Progress) string {
+	if p == nil {
+		return ""
+	}
+	text := fmt.Sprintf("step %d", p.Step)
+	if p.TotalSteps > 0 {
+		text += fmt.Sprintf(" of %d", p.TotalSteps)
+	}
+	if p.Percent != nil {
+		text += fmt.Sprintf(" (%d%%)", *p.Percent)
+	}
+	if p.Source == v1alpha1.ProgressFromKubeflow {
+		text += ", by the trainer's Kubeflow callback"
+	}
+	return text
 }
 
 func sayArithmetic(s *sheet, lines []explain.Line) {

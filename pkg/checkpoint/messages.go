@@ -144,9 +144,18 @@ type Report struct {
 	DeliveredID string `json:"deliveredId,omitempty" rule:"maxLen=64,pattern=id"`
 	// PassedOver are the incomplete checkpoints newer than Checkpoint, newest first.
 	PassedOver []Passed `json:"passedOver,omitempty" rule:"maxItems=8"`
+	// Source of phase, step and metrics; absent: the status file. An operator that does not know it refuses the
+	// report.
+	Source Source `json:"source,omitempty" rule:"enum=Kubeflow"`
 	// Problem for the user or the admin to fix. It does not affect the training.
 	Problem string `json:"problem,omitempty" rule:"maxLen=512,pattern=printable"`
 }
+
+// Source is where an agent has a trainer's progress from.
+type Source string
+
+// SourceKubeflow is the progress protocol of Kubeflow Trainer.
+const SourceKubeflow Source = "Kubeflow"
 
 // Passed is a checkpoint that is passed over, and why it cannot be resumed from.
 type Passed struct {

@@ -103,10 +103,15 @@ func TestOf(t *testing.T) {
 			"a status of an older spec", job(func(j *v1alpha1.TrainingJob) {
 				j.Generation, j.Status.Phase, j.Status.Attempt = 3, v1alpha1.PhaseRunning, 1
 				j.Status.Message = "4/4 ranks running"
+				j.Status.Progress = &v1alpha1.ProgressStatus{
+					Attempt: 1, Step: 12400, TotalSteps: 50000, Percent: new(int32(24)),
+					Source: v1alpha1.ProgressFromKubeflow, ReportedTime: since,
+				}
 			}),
 			Explanation{
 				Phase: "Running", Attempt: 1, Summary: "4/4 ranks running",
-				Unknown: []string{"the operator has not processed the last change of the spec yet"},
+				Progress: &Progress{Step: 12400, TotalSteps: 50000, Percent: new(int32(24)), Source: "Kubeflow"},
+				Unknown:  []string{"the operator has not processed the last change of the spec yet"},
 			},
 		},
 		"saving": {

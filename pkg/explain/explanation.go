@@ -37,8 +37,20 @@ type Explanation struct {
 	Backoff *time.Time `json:"backoff,omitempty"`
 	// LastFailure of a rank, in this attempt or an earlier one.
 	LastFailure *Failure `json:"lastFailure,omitempty"`
+	// Progress is the trainer's last report; nil if it reported no step.
+	Progress *Progress `json:"progress,omitempty"`
 	// Unknown has a sentence for each fact that a reader expects and the status does not have.
 	Unknown []string `json:"unknown,omitempty"`
+}
+
+// Progress is the trainer's last report.
+type Progress struct {
+	// Step that was trained last, over all attempts. TotalSteps is 0, and Percent nil, if the total is unknown.
+	Step       int64  `json:"step"`
+	TotalSteps int64  `json:"totalSteps,omitempty"`
+	Percent    *int32 `json:"percent,omitempty"`
+	// Source of the report; empty if the operator only knows the trainer's end.
+	Source v1alpha1.ProgressSource `json:"source,omitempty"`
 }
 
 // Blocker is the one reason why a job does not run.

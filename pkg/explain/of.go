@@ -19,6 +19,7 @@ func Of(job *v1alpha1.TrainingJob, now time.Time) Explanation {
 	e := Explanation{
 		Phase: st.Phase, Attempt: st.Attempt, Restarts: st.Restarts, Preemptions: st.Preemptions,
 		Drain: drainOf(st.Drain), Backoff: timeOf(st.NextAttemptTime), LastFailure: failureOf(st.LastFailure),
+		Progress: progressOf(st.Progress),
 	}
 	if s := st.Scheduling; s != nil {
 		e.Scheduler, e.Queue = s.Scheduler, s.Queue
@@ -144,6 +145,13 @@ func drainOf(d *v1alpha1.DrainStatus) *Drain {
 		Cause: d.Cause, Reason: d.Reason, Message: d.Message, Saving: d.CommandID != "" && !d.CheckpointKnown,
 		Deadline: timeOf(d.Deadline),
 	}
+}
+
+func progressOf(p *v1alpha1.ProgressStatus) *Progress {
+	if p == nil {
+		return nil
+	}
+	return &Progress{Step: p.Step, TotalSteps: p.TotalSteps, Percent: p.Percent, Source: p.Source}
 }
 
 func failureOf(f *v1alpha1.FailureStatus) *Failure {

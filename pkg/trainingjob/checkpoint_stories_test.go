@@ -202,6 +202,23 @@ var checkpointStories = map[string]story{
 		sim.advance(80 * time.Second)
 		sim.narrate("with many running jobs it writes now")
 	}},
+	"checkpoint-kubeflow-protocol": {jobtest.New(2, jobtest.Checkpoints), func(sim *simulation) {
+		trainTo250(sim)
+		sim.logProgress()
+		sim.postReport(300, func(r *checkpoint.Report) { r.Source = checkpoint.SourceKubeflow })
+		sim.advance(30 * time.Second)
+		sim.narrate("the trainer reports by the protocol of Kubeflow Trainer")
+		sim.logProgress()
+		sim.podsLinger = true
+		sim.preempt("bert-worker-0", "bert-worker-1")
+		sim.saveCheckpoint(310)
+		sim.terminate(checkpoint.Termination{
+			Reason: checkpoint.ExitExited, Phase: checkpoint.PhaseTraining, Step: new(int64(310)),
+		}, "bert-worker-0", "bert-worker-1")
+		sim.narrate("the trainer saves at SIGTERM and exits 0, and the agent reports no completion")
+		sim.logProgress()
+		runAgain(sim)
+	}},
 	"checkpoint-place-changed": {jobtest.New(2, jobtest.Checkpoints), func(sim *simulation) {
 		trainTo250(sim)
 		sim.podsLinger = true

@@ -172,6 +172,12 @@ func (sim *simulation) logCommand() {
 	sim.logf("? rank 0 receives: %s %s within %s", a.Command, a.ID, a.Deadline.Sub(sim.now))
 }
 
+// logProgress logs the progress in the status.
+func (sim *simulation) logProgress() {
+	p := sim.job.Status.Progress
+	sim.logf("= progress: attempt %d, step %d, source %s", p.Attempt, p.Step, p.Source)
+}
+
 // logCheckpoints logs the checkpoint fields of the status.
 func (sim *simulation) logCheckpoints() {
 	step := func(p *v1alpha1.CheckpointPoint) string {

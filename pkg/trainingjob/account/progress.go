@@ -118,7 +118,7 @@ func finalProgress(
 	return &v1alpha1.ProgressStatus{
 		Attempt: attempt, Start: known.Start, Step: *step,
 		TotalSteps: known.TotalSteps, TotalEpochs: known.TotalEpochs,
-		Percent: percentOf(*step, known.TotalSteps), ReportedTime: o.Time(),
+		Percent: percentOf(*step, known.TotalSteps), Source: known.Source, ReportedTime: o.Time(),
 	}
 }
 
@@ -131,14 +131,18 @@ func percentOf(step, total int64) *int32 {
 	return &percent
 }
 
-// reportedProgress returns a report as the status shows it; nil while the trainer has written no status.
+// reportedProgress returns a report as the status shows it; nil while the trainer has reported no step.
 func reportedProgress(r *observation.Reported) *v1alpha1.ProgressStatus {
 	if r.FirstStep == nil {
 		return nil
 	}
+	source := v1alpha1.ProgressSource(r.Source)
+	if source == "" {
+		source = v1alpha1.ProgressFromStatusFile
+	}
 	s := &v1alpha1.ProgressStatus{
 		Attempt: r.Attempt, Start: r.Start, Step: r.Step, TotalSteps: r.TotalSteps,
-		Epoch: epoch(r.Epoch), TotalEpochs: epoch(r.TotalEpochs),
+		Epoch: epoch(r.Epoch), TotalEpochs: epoch(r.TotalEpochs), Source: source,
 		ReportedTime: metav1.NewTime(r.Received.Truncate(time.Second)),
 	}
 	if len(r.Metrics) > 0 {
@@ -167,5 +171,6 @@ func epoch(e float64) string {
 // sameProgress reports whether two are equal except for their times, which differ with every report.
 func sameProgress(a, b *v1alpha1.ProgressStatus) bool {
 	return a.Attempt == b.Attempt && a.Start == b.Start && a.Step == b.Step && a.TotalSteps == b.TotalSteps &&
-		a.Epoch == b.Epoch && a.TotalEpochs == b.TotalEpochs && maps.Equal(a.Metrics, b.Metrics)
+		a.Epoch == b.Epoch && a.TotalEpochs == b.TotalEpochs && a.Source == b.Source &&
+		maps.Equal(a.Metrics, b.Metrics)
 }

@@ -30,7 +30,7 @@ func TestReportedProgress(t *testing.T) {
 		"a step": {
 			"a total is not needed",
 			checkpoint.Report{Attempt: 2, FirstStep: first, Step: 7},
-			&v1alpha1.ProgressStatus{Attempt: 2, Step: 7, ReportedTime: received},
+			&v1alpha1.ProgressStatus{Attempt: 2, Step: 7, Source: "StatusFile", ReportedTime: received},
 		},
 		"everything": {
 			"what is left takes as long as the last steps did",
@@ -41,28 +41,43 @@ func TestReportedProgress(t *testing.T) {
 			&v1alpha1.ProgressStatus{
 				Attempt: 1, Step: 250, TotalSteps: 1000, Percent: new(int32(25)), Epoch: "2.48",
 				TotalEpochs: "10", Metrics: map[string]string{"loss": "NaN"},
-				EstimatedCompletionTime: in(375 * time.Second), ReportedTime: received,
+				EstimatedCompletionTime: in(375 * time.Second), Source: "StatusFile", ReportedTime: received,
 			},
+		},
+		"the Kubeflow protocol": {
+			"the source is not the status file",
+			checkpoint.Report{Attempt: 1, FirstStep: first, Step: 7, Source: checkpoint.SourceKubeflow},
+			&v1alpha1.ProgressStatus{Attempt: 1, Step: 7, Source: "Kubeflow", ReportedTime: received},
+		},
+		"the Kubeflow protocol before the first step": {
+			"no step was trained: step 0 is no progress",
+			checkpoint.Report{
+				Attempt: 1, Source: checkpoint.SourceKubeflow, TotalSteps: 1000,
+				Metrics: map[string]checkpoint.Metric{"loss": "1"},
+			}, nil,
 		},
 		"almost": {
 			"99.9 percent are not 100",
 			checkpoint.Report{Attempt: 1, FirstStep: first, Step: 999, TotalSteps: 1000},
 			&v1alpha1.ProgressStatus{
-				Attempt: 1, Step: 999, TotalSteps: 1000, Percent: new(int32(99)), ReportedTime: received,
+				Attempt: 1, Step: 999, TotalSteps: 1000, Percent: new(int32(99)), Source: "StatusFile",
+				ReportedTime: received,
 			},
 		},
 		"beyond": {
 			"a total that was too low",
 			checkpoint.Report{Attempt: 1, FirstStep: first, Step: 1200, TotalSteps: 1000, StepSeconds: 1},
 			&v1alpha1.ProgressStatus{
-				Attempt: 1, Step: 1200, TotalSteps: 1000, Percent: new(int32(100)), ReportedTime: received,
+				Attempt: 1, Step: 1200, TotalSteps: 1000, Percent: new(int32(100)), Source: "StatusFile",
+				ReportedTime: received,
 			},
 		},
 		"never": {
 			"an estimate of more seconds than an int32 holds is none",
 			checkpoint.Report{Attempt: 1, FirstStep: first, Step: 1, TotalSteps: 1 << 50, StepSeconds: 1e6},
 			&v1alpha1.ProgressStatus{
-				Attempt: 1, Step: 1, TotalSteps: 1 << 50, Percent: new(int32(0)), ReportedTime: received,
+				Attempt: 1, Step: 1, TotalSteps: 1 << 50, Percent: new(int32(0)), Source: "StatusFile",
+				ReportedTime: received,
 			},
 		},
 	}
@@ -132,11 +147,12 @@ func TestFinalProgress(t *testing.T) {
 	reported := func(attempt int32, step int64) *v1alpha1.ProgressStatus {
 		return &v1alpha1.ProgressStatus{
 			Attempt: attempt, Step: step, TotalSteps: 1000, Percent: percentOf(step, 1000),
-			Metrics: map[string]string{"loss": "1"},
+			Metrics: map[string]string{"loss": "1"}, Source: v1alpha1.ProgressFromKubeflow,
 		}
 	}
 	complete := &v1alpha1.ProgressStatus{
-		Attempt: 2, Step: 1000, TotalSteps: 1000, Percent: new(int32(100)), ReportedTime: now,
+		Attempt: 2, Step: 1000, TotalSteps: 1000, Percent: new(int32(100)),
+		Source: v1alpha1.ProgressFromKubeflow, ReportedTime: now,
 	}
 	cases := map[string]struct {
 		reason string

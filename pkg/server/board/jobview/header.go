@@ -44,6 +44,8 @@ type Progress struct {
 	ETA *time.Time
 	// Waiting reports whether an ETA is expected: the job runs.
 	Waiting bool
+	// ByKubeflow: the trainer's Kubeflow callback reported it, not the status file.
+	ByKubeflow bool
 }
 
 func headerOf(in *Input) Header {
@@ -187,6 +189,7 @@ func progressOf(in *Input) *Progress {
 		out := &Progress{
 			Percent: p.Percent, Step: outOf(number(p.Step), p.TotalSteps), Epoch: p.Epoch,
 			At: p.ReportedTime.UTC(), Waiting: waiting,
+			ByKubeflow: p.Source == v1alpha1.ProgressFromKubeflow,
 		}
 		if p.Epoch != "" && p.TotalEpochs != "" {
 			out.Epoch += " of " + p.TotalEpochs

@@ -242,6 +242,7 @@ var scenarios = map[string]func() Input{
 		t := newScenario("bert-large", 8).enter(0.1, v1alpha1.PhaseQueued, v1alpha1.ReasonQueued).runs(3, 1)
 		t.trains(0, 3700, 8000)
 		t.job.Status.Workers[5].RestartCount = 2
+		t.job.Status.Progress.Source = v1alpha1.ProgressFromKubeflow
 		return t.input()
 	},
 	"was-preempted-twice": func() Input { return preemptedTwice("bert-large").input() },
