@@ -154,3 +154,37 @@ func FuzzScanAnswer(f *testing.F) {
 		}
 	})
 }
+
+// FuzzKubeflowBody: the operator accepts whatever status the agent makes of a trainer's messages.
+func FuzzKubeflowBody(f *testing.F) {
+	f.Add([]byte(kubeflowBody(0, "total_steps=1000")), []byte(atStep(10, 1000, "loss=nan")), int64(5e9), false)
+	f.Add([]byte(atStep(1, 2, "current_epoch=1e9")), []byte(kubeflowBody(100)), int64(1), true)
+	f.Add([]byte(atStep(9007199254740991, 9007199254740992)), []byte(`{"trainerStatus":{}}`), int64(-1), false)
+	f.Fuzz(func(t *testing.T, first, second []byte, after int64, stopping bool) {
+		now := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+		s := newState()
+		for i, body := range [][]byte{first, second, first} {
+			if i == 1 && stopping {
+				s.setStopping()
+			}
+			m, err := parseKubeflow(body)
+			if err != nil {
+				continue
+			}
+			wasDone := s.status != nil && s.status.Phase == checkpoint.PhaseCompleted
+			s.takeKubeflow(m, now)
+			now = now.Add(time.Duration(after))
+			if _, err := checkpoint.Encode(s.report(1)); err != nil {
+				t.Fatalf("the report of %q: %v", body, err)
+			}
+			if _, err := checkpoint.Encode(terminationOf(s, 1, 0, false, "")); err != nil {
+				t.Fatalf("the termination message of %q: %v", body, err)
+			}
+			h := s.kubeflow
+			if s.stopping && !wasDone && h.status.Phase == checkpoint.PhaseCompleted &&
+				(!h.hasStep || h.status.TotalSteps == 0 || h.status.Step < h.status.TotalSteps) {
+				t.Fatalf("%q completed a trainer that was asked to stop: %+v", body, h.status)
+			}
+		}
+	})
+}

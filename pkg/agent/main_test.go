@@ -101,6 +101,8 @@ func trainerMain(how string) int {
 		exec.Command("sh", "-c", "(read x < "+fifo+") & echo $! > "+orphan).Run()
 		say("ready", "")
 		time.Sleep(time.Hour)
+	case "trains like Transformers":
+		return trainLikeTransformers(say)
 	case "trains":
 		return trainUntilAsked(status)
 	}

@@ -142,7 +142,7 @@ func (o *observer) readStatus() {
 func (o *observer) setStatus(status *checkpoint.Status) {
 	o.state.mu.Lock()
 	last := o.state.status
-	o.state.status = status
+	o.state.status, o.state.hasFile, o.state.kubeflow = status, true, nil
 	// While it starts the trainer has not loaded its resume point, so its step has no meaning.
 	if o.state.firstStep == nil && status.Phase != checkpoint.PhaseStarting {
 		step := status.Step

@@ -29,6 +29,8 @@ type options struct {
 	// askResume: the latest resume point is asked for before the trainer starts. A rank that starts again
 	// inside an attempt has an older one in its environment.
 	askResume bool
+	// kubeflow: rank 0's agent receives progress by the protocol of Kubeflow Trainer.
+	kubeflow bool
 	// signalGroup sends signals to the trainer's whole process group.
 	signalGroup bool
 	// checkpointSignal is sent to the trainer with each command; 0: none.
@@ -98,6 +100,8 @@ func runFlags(f *flag.FlagSet, env func(string) string, o *options, text *unpars
 	f.StringVar(&text.attempt, "attempt", env(checkpoint.EnvAttempt), "the attempt's number")
 	f.StringVar(&text.rank, "rank", env("RANK"), "the rank: only rank 0 looks at checkpoints and reports")
 	f.StringVar(&text.grace, "grace", env(checkpoint.EnvGrace), "seconds between SIGTERM and SIGKILL")
+	f.BoolVar(&o.kubeflow, "kubeflow", env(checkpoint.EnvKubeflow) == "true",
+		"receive the trainer's progress by the protocol of Kubeflow Trainer, on loopback")
 	f.BoolVar(&o.signalGroup, "signal-group", false,
 		"send signals to the trainer's whole process group, for a shell that does not pass them on")
 	f.StringVar(&text.signal, "checkpoint-signal", "",

@@ -50,6 +50,9 @@ func deliver(o *options, s *state, l *log.Logger, notify func(syscall.Signal), c
 	if delivered {
 		return nil
 	}
+	if c.Command == checkpoint.CommandCheckpointAndExit {
+		s.setStopping()
+	}
 	if err := writeCommand(o.commandFile, c); err != nil {
 		if s.setProblem("command file", err.Error()) {
 			l.Printf("writing command %s: %v", c.Command, err)

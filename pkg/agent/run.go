@@ -86,6 +86,8 @@ func (r *runner) run() int {
 			return r.endedBeforeStart(ended)
 		}
 	}
+	stopKubeflow := r.serveKubeflow()
+	defer stopKubeflow()
 	stderr, err := r.start()
 	if err != nil {
 		return r.notStarted(err)
@@ -94,6 +96,7 @@ func (r *runner) run() int {
 	r.supervise(signals, children)
 	r.trainer.signalGroup(syscall.SIGKILL) // as the end of PID 1 would
 	log := stderr.last(r.clock)
+	r.state.setEnded()
 	finish()
 	t := terminationOf(r.state, r.opts.attempt, r.trainer.wait, r.killed, log)
 	if err := writeTermination(r.opts.terminationLog, t); err != nil {
@@ -204,6 +207,9 @@ func (r *runner) supervise(signals, children <-chan os.Signal) {
 		case <-children:
 		case s := <-signals:
 			sig := s.(syscall.Signal)
+			if endsProcess(sig) {
+				r.state.setStopping()
+			}
 			r.trainer.signal(sig, r.opts.signalGroup && endsProcess(sig))
 			asked = asked || sig == syscall.SIGTERM && r.opts.signalGroup
 			if sig == syscall.SIGTERM && grace == nil {

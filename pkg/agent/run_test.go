@@ -221,6 +221,7 @@ func TestCheckpointAndExit(t *testing.T) {
 	})
 	dir := t.TempDir()
 	p := startPod(t, []string{
+		"--kubeflow", // costs memory
 		"--report-url", op.URL, "--token-file", writeFile(t, filepath.Join(dir, "token"), "secret-1\n"),
 		"--ca-file", writeFile(t, filepath.Join(dir, "ca"), caOf(op.Server)),
 	}, trains("trains")...)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 )
@@ -18,6 +19,13 @@ type state struct {
 
 	mu     sync.Mutex
 	status *checkpoint.Status
+	// kubeflow is what the trainer has reported by Kubeflow's protocol; nil before its first report, and once it
+	// has written a status file. status is then its status.
+	kubeflow *kubeflowHistory
+	// hasFile: the trainer has written a valid status file.
+	hasFile bool
+	// stopping: the trainer was asked to stop. ended: it has ended.
+	stopping, ended bool
 	// firstStep that the trainer reported after it had started to train.
 	firstStep  *int64
 	commit     *checkpoint.Save
@@ -41,6 +49,41 @@ func newState() *state {
 
 // newStart returns an identifier that no other start has.
 func newStart() string { return strings.ToLower(rand.Text()) }
+
+// takeKubeflow takes over a message of Kubeflow's protocol, unless there is a status file.
+func (s *state) takeKubeflow(m kubeflowMessage, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.hasFile {
+		return
+	}
+	var before kubeflowHistory
+	if s.kubeflow != nil {
+		before = *s.kubeflow
+	}
+	next := before.next(m, now, s.stopping)
+	s.kubeflow, s.status = &next, &next.status
+	if s.firstStep == nil && next.hasStep {
+		step := next.status.Step
+		s.firstStep = &step
+	}
+	if next.status.Phase != before.status.Phase {
+		s.signalNews()
+	}
+}
+
+// setStopping records that the trainer is asked to stop, before it is.
+func (s *state) setStopping() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopping = true
+}
+
+func (s *state) setEnded() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+}
 
 func (s *state) signalNews() {
 	select {
@@ -151,6 +194,13 @@ func (s *state) report(attempt int32) checkpoint.Report {
 		r.Epoch, r.TotalEpochs = st.Epoch, st.TotalEpochs
 		r.StepSeconds, r.Metrics, r.CommandID = st.StepSeconds, st.Metrics, st.CommandID
 		if r.Phase == "" {
+			r.Phase = checkpoint.PhaseTraining
+		}
+	}
+	if s.kubeflow != nil {
+		r.Source = checkpoint.SourceKubeflow
+		// The program may train again until it ends.
+		if r.Phase == checkpoint.PhaseCompleted && !s.ended {
 			r.Phase = checkpoint.PhaseTraining
 		}
 	}

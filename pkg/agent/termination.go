@@ -24,8 +24,11 @@ func terminationOf(
 		PassedOver: s.passedOver, Problem: s.problemText(),
 	}
 	if s.status != nil {
-		step := s.status.Step
-		t.Phase, t.Step = s.status.Phase, &step
+		t.Phase = s.status.Phase
+		if s.kubeflow == nil || s.kubeflow.hasStep {
+			step := s.status.Step
+			t.Step = &step
+		}
 	}
 	switch {
 	case killed:

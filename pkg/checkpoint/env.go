@@ -46,4 +46,7 @@ const (
 	// EnvCA holds the CA certificates that may have signed the server's, in PEM: more than one during a
 	// rotation.
 	EnvCA = "TRAININGJOB_REPORT_CA"
+	// EnvKubeflow, with the value "true", lets rank 0's agent receive progress by the protocol of Kubeflow
+	// Trainer. It is a variable and not a flag, because an agent of an earlier release refuses unknown flags.
+	EnvKubeflow = "TRAININGJOB_KUBEFLOW"
 )

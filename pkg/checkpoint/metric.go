@@ -30,6 +30,11 @@ func (m *Metric) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// IsMetric reports whether a status can have a metric of this name and value.
+func IsMetric(name, value string) bool {
+	return patterns["metric"].MatchString(name) && isMetric(value)
+}
+
 func isMetric(text string) bool {
 	return len(text) <= maxMetricLen && metricValue.MatchString(text)
 }
