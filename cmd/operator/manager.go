@@ -80,7 +80,7 @@ func newManager(
 		}
 		options.Reports = reports.Store
 	}
-	options.Agent = agentOf(cfg.Agent, reports)
+	options.Agent = agentOf(cfg, reports)
 	if err := addMetrics(mgr, cfg, reports); err != nil {
 		return nil, err
 	}
@@ -88,13 +88,13 @@ func newManager(
 }
 
 // agentOf says what runs beside trainers. It reports to the server, where there is one.
-func agentOf(c config.Agent, reports *reportserver.Server) func() render.Agent {
+func agentOf(c config.OperatorConfiguration, reports *reportserver.Server) func() render.Agent {
 	return func() render.Agent {
-		agent := render.Agent{Image: c.Image}
+		agent := render.Agent{Image: c.Agent.Image}
 		if reports != nil {
-			agent = reports.Agent(c.Image)
+			agent = reports.Agent(c.Agent.Image)
 		}
-		agent.SearchPriorityClass = c.SearchPriorityClass
+		agent.SearchPriorityClass, agent.Kubeflow = c.Agent.SearchPriorityClass, c.Reports.Kubeflow
 		return agent
 	}
 }

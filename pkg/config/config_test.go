@@ -41,7 +41,8 @@ leaderElection: {enabled: true, namespace: ml}
 metrics: {bindAddress: "0", secure: true, certificateDir: /metrics, jobs: {limit: 10, rankLimit: 0}}
 health: {bindAddress: "127.0.0.1:9000"}
 profiles: {bindAddress: "localhost:6060"}
-reports: {bindAddress: ":9443", url: "https://reports.ml.svc:9443", certificateDir: /certs, audience: reports}
+reports: {bindAddress: ":9443", url: "https://reports.ml.svc:9443", certificateDir: /certs, audience: reports,
+  kubeflow: false}
 defaultScheduler: native
 nodeAutoscaler: absent
 gpus: [example.com/accelerator]
@@ -65,7 +66,7 @@ workers: 3
 			c.LeaderElection.Namespace, c.Metrics.BindAddress, c.Health.BindAddress = "ml", "0", "127.0.0.1:9000"
 			c.Metrics.Jobs = JobMetrics{Limit: 10}
 			c.Metrics.CertificateDir, c.Profiles.BindAddress = "/metrics", "localhost:6060"
-			c.Reports = Reports{":9443", "https://reports.ml.svc:9443", "/certs", "reports"}
+			c.Reports = Reports{":9443", "https://reports.ml.svc:9443", "/certs", "reports", false}
 			c.DefaultScheduler, c.Workers, c.Blockers.NameOtherNamespaces = "native", 3, true
 			c.NodeAutoscaler, c.GPUs = AutoscalerAbsent, []string{"example.com/accelerator"}
 			c.GPUTolerations = []corev1.Toleration{{

@@ -17,7 +17,7 @@ func Default() OperatorConfiguration {
 		},
 		Health:   Health{BindAddress: ":8081"},
 		Profiles: Profiles{BindAddress: Off},
-		Reports:  Reports{BindAddress: Off, Audience: DefaultAudience},
+		Reports:  Reports{BindAddress: Off, Audience: DefaultAudience, Kubeflow: true},
 		Schedulers: Schedulers{
 			Volcano: Volcano{WaitForInqueue: true},
 			Kueue:   Kueue{Binder: BinderDefault},

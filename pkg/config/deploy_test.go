@@ -36,7 +36,7 @@ func TestShippedConfigurations(t *testing.T) {
 	off.Reports = Reports{
 		BindAddress: ":9443", URL: "https://trainingjob-reports.trainingjob-system.svc:9443",
 		CertificateDir: "/etc/trainingjob-reports",
-		Audience:       DefaultAudience,
+		Audience:       DefaultAudience, Kubeflow: true,
 	}
 	if diff := cmp.Diff(off, on); diff != "" {
 		t.Errorf("deploy/reports/config.yaml (-want +got):\n%s", diff)

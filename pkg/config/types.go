@@ -153,6 +153,9 @@ type Reports struct {
 	// Audience of the tokens in reports: 1 to 253 printable ASCII characters without spaces. Operators that
 	// share a token issuer need different audiences.
 	Audience string `json:"audience"`
+	// Kubeflow lets the agent of rank 0 receive progress by the protocol of Kubeflow Trainer, which Hugging
+	// Face's Trainer sends: see docs/checkpoints.md. Changes take effect with a job's next attempt.
+	Kubeflow bool `json:"kubeflow"`
 }
 
 // On reports whether the server is on.

@@ -24,6 +24,8 @@ type Agent struct {
 	ReportCA string
 	// Audience of the token that a report carries.
 	Audience string
+	// Kubeflow: the agent of rank 0 receives progress by the protocol of Kubeflow Trainer.
+	Kubeflow bool
 	// SearchPriorityClass of the pod that searches a volume; empty: none.
 	SearchPriorityClass string
 }
@@ -70,6 +72,9 @@ func wrap(job *v1alpha1.TrainingJob, pod *corev1.Pod, attempt, number int32, age
 	if agent.ReportURL != "" && (number == 0 || asks) { // rank 0 reports for the gang
 		env = append(env, reportEnv(agent)...)
 		mountToken(&pod.Spec, trainer, agent)
+	}
+	if agent.Kubeflow && number == 0 && !spec.NeedsSSH(job) { // mpirun passes no variables on to other nodes
+		env = append(env, corev1.EnvVar{Name: checkpoint.EnvKubeflow, Value: "true"})
 	}
 	trainer.Env = withEnv(slices.DeleteFunc(trainer.Env, isContractEnv), env)
 	grace := int64(spec.OrDefault(c.GraceSeconds, spec.DefaultGraceSeconds)) + agentGraceSeconds

@@ -46,6 +46,39 @@ func TestRanksAskToResume(t *testing.T) {
 	}
 }
 
+// TestKubeflowProtocol: rank 0's agent serves it, except where mpirun starts the trainer on other nodes.
+func TestKubeflowProtocol(t *testing.T) {
+	launcher := spec.RankRef{Role: v1alpha1.RoleLauncher}
+	cases := map[string]struct {
+		job  *v1alpha1.TrainingJob
+		rank spec.RankRef
+		on   bool
+		want bool
+	}{
+		"rank 0":      {jobtest.New(2, jobtest.Checkpoints), worker(0), true, true},
+		"rank 1":      {jobtest.New(2, jobtest.Checkpoints), worker(1), true, false},
+		"off":         {jobtest.New(2, jobtest.Checkpoints), worker(0), false, false},
+		"no saves":    {jobtest.New(2), worker(0), true, false},
+		"mpi":         {jobtest.New(0, overMPI, jobtest.Checkpoints), launcher, true, false},
+		"tensorflow":  {jobtest.New(2, jobtest.Checkpoints, ofFramework("tensorflow")), worker(0), true, true},
+		"custom ones": {jobtest.New(2, jobtest.Checkpoints, ofFramework("custom")), worker(0), true, true},
+	}
+	for reason, c := range cases {
+		pod, err := Pod(c.job, c.rank, 1, nil, Agent{Image: "agent:1", Kubeflow: c.on}, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", reason, err)
+		}
+		variable := corev1.EnvVar{Name: checkpoint.EnvKubeflow, Value: "true"}
+		if got := slices.Contains(spec.Framework(c.job).Trainer(&pod.Spec).Env, variable); got != c.want {
+			t.Errorf("%s: served %t", reason, got)
+		}
+	}
+}
+
+func ofFramework(name v1alpha1.Framework) func(*v1alpha1.TrainingJob) {
+	return func(j *v1alpha1.TrainingJob) { j.Spec.Framework = name }
+}
+
 // TestTorchrunWaitsForSaves: torchrun kills its workers no earlier than the agent kills torchrun.
 func TestTorchrunWaitsForSaves(t *testing.T) {
 	const name = "TORCH_ELASTIC_SHUTDOWN_TIMEOUT"
