@@ -37,8 +37,13 @@ func runningGang(j *Job) preemption.Running {
 		g.Start = time.Duration(w.StartSeconds) * time.Second
 	}
 	describeSaves(j, &g)
-	if p := j.Status.Progress; p != nil && p.Attempt == j.Status.Attempt && p.EstimatedCompletionTime != nil {
-		g.End = p.EstimatedCompletionTime.Time
+	if p := j.Status.Progress; p != nil && p.Attempt == j.Status.Attempt {
+		if p.EstimatedCompletionTime != nil {
+			g.End = p.EstimatedCompletionTime.Time
+		}
+		if p.Source == v1alpha1.ProgressFromKubeflow {
+			g.Reported = time.Time{} // its trainer reads no commands
+		}
 	}
 	return g
 }

@@ -51,6 +51,9 @@ func TestRunningGang(t *testing.T) {
 				g.Save, g.Saved, g.NextSave = 20*time.Second, now.Add(-10*time.Minute), now.Add(5*time.Minute)
 				g.Reported = now.Add(-5 * time.Second)
 			})},
+		"reports by the Kubeflow callback": {"it reads no commands", []func(*Job){reports, func(j *Job) {
+			j.Status.Progress = &v1alpha1.ProgressStatus{Attempt: 1, Source: v1alpha1.ProgressFromKubeflow}
+		}}, plain},
 		"has started": {"another start costs what the last one did", []func(*Job){func(j *Job) {
 			j.Status.Work = &v1alpha1.WorkStatus{StartSeconds: 90}
 		}}, with(func(g *preemption.Running) { g.Start = 90 * time.Second })},
