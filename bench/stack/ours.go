@@ -40,13 +40,15 @@ func (o ours) Queue(namespace string, gpus int) []client.Object { return o.queue
 
 // Render implements Renderer. The full form, because only it has labels for pods.
 func (o ours) Render(namespace string, g workload.Gang) []client.Object {
+	template := podTemplate(g, "pytorch", "")
+	template.Spec.PriorityClassName = "" // the scheduling policy has it, for all ranks
 	job := &v1alpha1.TrainingJob{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "TrainingJob"},
 		ObjectMeta: metav1.ObjectMeta{Name: g.Name, Namespace: namespace},
 		Spec: v1alpha1.TrainingJobSpec{
 			Framework: v1alpha1.FrameworkPyTorch,
 			ReplicaSpecs: map[v1alpha1.Role]v1alpha1.ReplicaSpec{v1alpha1.RoleWorker: {
-				Replicas: new(int32(g.Ranks)), Template: podTemplate(g, "pytorch", ""),
+				Replicas: new(int32(g.Ranks)), Template: template,
 			}},
 			RunPolicy: v1alpha1.RunPolicy{
 				SchedulingPolicy: v1alpha1.SchedulingPolicy{PriorityClass: PriorityClass(g.Priority)},

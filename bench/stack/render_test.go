@@ -14,8 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/bench/workload"
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/validation"
 )
 
 // What users of a stack write is data, so that a review shows changes. Regenerate with -update.
@@ -35,7 +37,15 @@ func TestRender(t *testing.T) {
 		t.Run(file+" queue", func(t *testing.T) { golden(t, file+"-queue.yaml", s.Queue("bench-1", 32)) })
 		for name, gang := range gangs {
 			t.Run(file+" "+name, func(t *testing.T) {
-				golden(t, file+"-"+name+".yaml", s.Render("bench-1", gang))
+				objects := s.Render("bench-1", gang)
+				golden(t, file+"-"+name+".yaml", objects)
+				for _, object := range objects {
+					if job, is := object.(*v1alpha1.TrainingJob); is {
+						if refused := validation.Validate(job); len(refused) > 0 {
+							t.Errorf("the operator refuses it: %v", refused.ToAggregate())
+						}
+					}
+				}
 			})
 		}
 	}
