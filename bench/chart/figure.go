@@ -75,6 +75,9 @@ func (f Figure) draw(c draw.Canvas) {
 	c = heading(c, f.Title, styled(14, Ink))
 	c = heading(c, f.Caption, styled(10, noteColor))
 	c = f.drawLegend(c)
+	if len(f.Panels) == 0 {
+		return
+	}
 	rows, columns := len(f.Panels), len(f.Panels[0])
 	tiles := draw.Tiles{
 		Rows: rows, Cols: columns, PadX: vg.Points(18), PadY: vg.Points(10), PadTop: vg.Points(4),

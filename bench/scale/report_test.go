@@ -125,6 +125,20 @@ func TestWhatIsLeftOut(t *testing.T) {
 	}
 }
 
+// TestNothingMeasured: if the first phase of all steps fails, the report says so.
+func TestNothingMeasured(t *testing.T) {
+	r := &Results{Steps: []Step{{
+		Scheduler: "native", Size: Size{Nodes: 10, Gangs: 10, Waiting: 40},
+		BrokeIn: Fill, Broke: "fill: not within 30m0s",
+	}}}
+	if err := r.Report(t.TempDir()); err != nil {
+		t.Error(err)
+	}
+	if text := r.Markdown(); !strings.Contains(text, "it broke: fill: not within 30m0s") {
+		t.Error(text)
+	}
+}
+
 func TestPart(t *testing.T) {
 	got, err := Part("native", 8)
 	if want := (Size{Nodes: 125, Gangs: 125, Waiting: 1250}); err != nil || got != want {
