@@ -1,0 +1,123 @@
+// Package python tests the Python package trainingjob against the agent's parsers.
+package python
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
+)
+
+// interpreters are python3, and of Python 3.9 to 3.14 the oldest and the newest that PATH or pyenv have.
+func interpreters(t *testing.T) []string {
+	t.Helper()
+	python3, err := exec.LookPath("python3")
+	if err != nil {
+		t.Fatal("the tests of the Python package need python3: install the package python3")
+	}
+	var found []string
+	for minor := 9; minor <= 14; minor++ {
+		version := fmt.Sprintf("3.%d", minor)
+		pattern := filepath.Join(os.Getenv("HOME"), ".pyenv/versions", version+".*", "bin/python3")
+		paths, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if path, err := exec.LookPath("python" + version); err == nil && len(paths) == 0 {
+			paths = []string{path}
+		}
+		found = append(found, paths...)
+	}
+	if len(found) > 2 {
+		found = []string{found[0], found[len(found)-1]}
+	}
+	return append([]string{python3}, found...)
+}
+
+func run(t *testing.T, python string, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), python, args...)
+	cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "PYTHONWARNINGS=error")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%s: %v\n%s", python, err, out)
+	}
+}
+
+func TestUnits(t *testing.T) {
+	for _, python := range interpreters(t) {
+		run(t, python, "-m", "unittest", "discover", "-t", ".", "-s", "tests")
+	}
+}
+
+// TestSyntaxIsOfPython39 also where Python 3.9 is not installed.
+func TestSyntaxIsOfPython39(t *testing.T) {
+	run(t, interpreters(t)[0], "-c", `import ast, glob
+files = glob.glob("trainingjob/*.py")
+assert files
+for file in files:
+    ast.parse(open(file).read(), file, feature_version=(3, 9))`)
+}
+
+// TestAgentAcceptsWhatThePackageWrites runs a trainer that saves on a command of the agent.
+func TestAgentAcceptsWhatThePackageWrites(t *testing.T) {
+	for _, tc := range []struct{ name, dir, commit string }{
+		{"volume", "", `os.makedirs(path); open(path + "/model.pt", "w").write("weights")`},
+		{"object store", "s3://bucket/job/attempt-1", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			dir := t.TempDir()
+			command, err := checkpoint.Encode(checkpoint.Command{
+				Command: checkpoint.CommandCheckpointAndExit, ID: "drain-3",
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, "command.json"), command, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			target := tc.dir
+			if target == "" {
+				target = filepath.Join(dir, "attempt-1")
+			}
+			t.Setenv(checkpoint.EnvDir, target)
+			t.Setenv(checkpoint.EnvStatusFile, filepath.Join(dir, "status.json"))
+			t.Setenv(checkpoint.EnvCommandFile, filepath.Join(dir, "command.json"))
+			t.Setenv(checkpoint.EnvJobUID, "0a1b")
+			run(t, interpreters(t)[0], "-c", strings.Join([]string{
+				`import os`,
+				`from trainingjob import job`,
+				`metrics = {f"m{i}": float(x) for i, x in enumerate(["nan", "-inf", "inf", "1e-300", "-2.5e+30"])}`,
+				`job.report(7, total=9, epoch=0.5, total_epochs=3, step_seconds=1e-5, metrics=metrics)`,
+				`assert job.should_save() and job.should_stop`,
+				`path = job.checkpoint_path(7)`,
+				tc.commit,
+				`job.commit(path, 7)`,
+			}, "\n"))
+			data, err := os.ReadFile(filepath.Join(dir, "status.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			status, err := checkpoint.ParseStatus(data)
+			if err != nil {
+				t.Fatalf("%v: %s", err, data)
+			}
+			if status.Step != 7 || status.CommandID != "drain-3" || len(status.Metrics) != 5 {
+				t.Errorf("status: %s", data)
+			}
+			if tc.dir != "" {
+				if c := status.Checkpoint; c == nil || c.State != checkpoint.SaveCommitted || c.Step != 7 {
+					t.Errorf("status without the commit: %s", data)
+				}
+				return
+			}
+			c, err := checkpoint.Resolve(os.DirFS(dir), ".", checkpoint.Options{JobUID: "0a1b"}, nil)
+			if err != nil || c.Point == nil || c.Point.Step != 7 || c.Found.Layout != checkpoint.LayoutManifest {
+				t.Errorf("%+v, %v", c, err)
+			}
+		})
+	}
+}
