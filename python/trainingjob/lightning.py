@@ -1,0 +1,59 @@
+"""Callback for Lightning:
+
+trainer = Trainer(callbacks=[TrainingJobCallback()], enable_checkpointing=False, ...)
+trainer.fit(model, ckpt_path=job.resume_path)
+"""
+
+from typing import Any
+
+try:
+    from lightning.pytorch import Callback
+except ImportError:
+    from pytorch_lightning import Callback
+
+from trainingjob import job
+from trainingjob._job import Job
+
+
+class TrainingJobCallback(Callback):  # type: ignore[misc, unused-ignore]
+    """Reports steps and metrics, saves on request and at the job's interval, and stops after a save.
+
+    After SIGTERM Lightning itself raises SIGTERMException after the batch, thus after this callback's save.
+    """
+
+    def __init__(self, job: Job = job) -> None:
+        self._job = job
+        self._step = -1
+        self._stopped = False
+
+    def on_train_start(self, trainer: Any, pl_module: Any) -> None:
+        self._step, self._stopped = trainer.global_step, False
+
+    def on_train_batch_end(
+        self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        step = trainer.global_step
+        if step == self._step:
+            return  # gradients are still accumulated
+        self._step = step
+        total = trainer.estimated_stepping_batches
+        self._job.report(
+            step,
+            total=int(total) if 0 < total < float("inf") else None,
+            epoch=trainer.current_epoch,
+            metrics=trainer.callback_metrics or None,
+        )
+        save, stop = trainer.strategy.broadcast((self._job.should_save(), self._job.should_stop))
+        if save:
+            path = self._job.checkpoint_path(step) + ".ckpt"
+            trainer.save_checkpoint(path)  # on all ranks, with a barrier at its end
+            self._job.commit(path, step, manifest=False)
+        if stop:
+            self._stopped = trainer.should_stop = True
+            # Lightning ignores should_stop before these minima.
+            trainer.fit_loop.min_epochs = 0
+            trainer.fit_loop.epoch_loop.min_steps = 0
+
+    def on_train_end(self, trainer: Any, pl_module: Any) -> None:
+        if not self._stopped and not trainer.received_sigterm:
+            self._job.complete()
