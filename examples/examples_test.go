@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -67,5 +68,15 @@ func TestExamplesAnswerAQuestion(t *testing.T) {
 		if !strings.Contains(string(text), "kubectl apply -f examples/"+name) {
 			t.Errorf("%s does not say how to apply it", name)
 		}
+	}
+}
+
+// TestOptuna also kills the driver at each of its calls.
+func TestOptuna(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), "python3", "-m", "unittest", "study_test.py")
+	cmd.Dir = "optuna"
+	cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("python3: %v\n%s", err, out)
 	}
 }
