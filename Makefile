@@ -92,7 +92,7 @@ images: ## bin/images: operator, server and agent for amd64 and arm64, as OCI ar
 	go run ./cmd/release images --version '$(VERSION)' --registry '$(REGISTRY)' --out bin/images
 
 .PHONY: release
-release: $(TOOLS)/built ## dist: images, manifests, kubectl plugin, SBOMs, checksums (VERSION=v0.2.0 REGISTRY=... RELEASE_URL=...)
+release: $(TOOLS)/built ## dist: images, manifests, kubectl plugin, wheel, SBOMs, checksums (VERSION=v0.2.0 REGISTRY=... RELEASE_URL=...)
 	rm -rf dist
 	go run ./cmd/release all --version '$(VERSION)' --registry '$(REGISTRY)' --out dist --url '$(RELEASE_URL)' \
 		--helm $(CURDIR)/$(TOOLS)/helm

@@ -2,7 +2,6 @@
 package python
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,33 +9,8 @@ import (
 	"testing"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
+	"mlplatform.example.com/trainingjob-operator/test/pythons"
 )
-
-// interpreters are python3, and of Python 3.9 to 3.14 the oldest and the newest that PATH or pyenv have.
-func interpreters(t *testing.T) []string {
-	t.Helper()
-	python3, err := exec.LookPath("python3")
-	if err != nil {
-		t.Fatal("the tests of the Python package need python3: install the package python3")
-	}
-	var found []string
-	for minor := 9; minor <= 14; minor++ {
-		version := fmt.Sprintf("3.%d", minor)
-		pattern := filepath.Join(os.Getenv("HOME"), ".pyenv/versions", version+".*", "bin/python3")
-		paths, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if path, err := exec.LookPath("python" + version); err == nil && len(paths) == 0 {
-			paths = []string{path}
-		}
-		found = append(found, paths...)
-	}
-	if len(found) > 2 {
-		found = []string{found[0], found[len(found)-1]}
-	}
-	return append([]string{python3}, found...)
-}
 
 func run(t *testing.T, python string, args ...string) {
 	t.Helper()
@@ -48,14 +22,14 @@ func run(t *testing.T, python string, args ...string) {
 }
 
 func TestUnits(t *testing.T) {
-	for _, python := range interpreters(t) {
+	for _, python := range pythons.Interpreters(t) {
 		run(t, python, "-m", "unittest", "discover", "-t", ".", "-s", "tests")
 	}
 }
 
 // TestSyntaxIsOfPython39 also where Python 3.9 is not installed.
 func TestSyntaxIsOfPython39(t *testing.T) {
-	run(t, interpreters(t)[0], "-c", `import ast, glob
+	run(t, pythons.Interpreters(t)[0], "-c", `import ast, glob
 files = glob.glob("trainingjob/*.py")
 assert files
 for file in files:
@@ -87,7 +61,7 @@ func TestAgentAcceptsWhatThePackageWrites(t *testing.T) {
 			t.Setenv(checkpoint.EnvStatusFile, filepath.Join(dir, "status.json"))
 			t.Setenv(checkpoint.EnvCommandFile, filepath.Join(dir, "command.json"))
 			t.Setenv(checkpoint.EnvJobUID, "0a1b")
-			run(t, interpreters(t)[0], "-c", strings.Join([]string{
+			run(t, pythons.Interpreters(t)[0], "-c", strings.Join([]string{
 				`import os`,
 				`from trainingjob import job`,
 				`metrics = {f"m{i}": float(x) for i, x in enumerate(["nan", "-inf", "inf", "1e-300", "-2.5e+30"])}`,

@@ -12,7 +12,8 @@
 //	programs ─▶ build ─▶ images ─────────┐
 //	                 ├─▶ plugin, krew ───┼─▶ dist: the folder with its checksums
 //	                 └─▶ sbom ───────────┤
-//	deploy/ ──▶ manifest, chart ─────────┘
+//	deploy/ ──▶ manifest, chart ─────────┤
+//	python/ ──▶ wheel ───────────────────┘
 package main
 
 import (
@@ -45,8 +46,8 @@ func newCommand() *cobra.Command {
 		command("images", "Images with their SBOMs", options.validate, (*release).images),
 		command("manifests", "The manifests that install them", options.validate, (*release).manifests),
 		command("chart", "The Helm chart that installs them", options.validateChart, (*release).chart),
-		command("all", "A release: images, manifests, chart, plugin, SBOMs, checksums", options.validateRelease,
-			(*release).all),
+		command("all", "A release: images, manifests, chart, plugin, wheel, SBOMs, checksums",
+			options.validateRelease, (*release).all),
 	)
 	return cmd
 }

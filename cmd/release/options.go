@@ -71,9 +71,12 @@ func (o options) validateChart() error {
 	return o.validate()
 }
 
-// validateRelease besides: krew's URL.
+// validateRelease besides: krew's URL, and a version that Python has too.
 func (o options) validateRelease() error {
 	if err := o.validateChart(); err != nil {
+		return err
+	}
+	if _, err := pythonVersion(o.version); err != nil {
 		return err
 	}
 	if u, err := url.Parse(o.url); err != nil || u.Host == "" {

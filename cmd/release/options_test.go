@@ -29,9 +29,10 @@ func TestOptions(t *testing.T) {
 		"no version": {
 			edit: func(o *options) { o.version = "" }, images: "set VERSION", all: "VERSION=v0.2.0",
 		},
-		"no v":         {edit: func(o *options) { o.version = "0.2.0" }, all: "VERSION=v0.2.0"},
-		"two numbers":  {edit: func(o *options) { o.version = "v0.2" }, all: "three numbers"},
-		"leading zero": {edit: func(o *options) { o.version = "v0.02.0" }, all: "VERSION=v0.2.0"},
+		"no version of Python": {edit: func(o *options) { o.version = "v0.2.0-next" }, all: "v0.2.0-beta.1"},
+		"no v":                 {edit: func(o *options) { o.version = "0.2.0" }, all: "VERSION=v0.2.0"},
+		"two numbers":          {edit: func(o *options) { o.version = "v0.2" }, all: "three numbers"},
+		"leading zero":         {edit: func(o *options) { o.version = "v0.02.0" }, all: "VERSION=v0.2.0"},
 		"build metadata": {
 			edit: func(o *options) { o.version = "v0.2.0+1" }, images: "image's tag", all: "VERSION=v0.2.0",
 		},

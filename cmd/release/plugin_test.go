@@ -53,7 +53,7 @@ func unpack(t *testing.T, path string) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.HasSuffix(path, ".zip") {
+	if strings.HasSuffix(path, ".zip") || strings.HasSuffix(path, ".whl") {
 		r, err := zip.NewReader(bytes.NewReader(raw), int64(len(raw)))
 		if err != nil {
 			t.Fatal(err)

@@ -49,7 +49,9 @@ func (r *release) close() { _ = os.RemoveAll(r.work) }
 
 // all that a release has.
 func (r *release) all(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{r.manifests, r.chart, r.images, r.plugin} {
+	for _, step := range []func(context.Context) error{
+		r.manifests, r.chart, r.images, r.plugin, r.wheel,
+	} {
 		if err := step(ctx); err != nil {
 			return err
 		}
