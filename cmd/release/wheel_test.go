@@ -155,7 +155,8 @@ func TestWheelMetadataMatchesPyproject(t *testing.T) {
 	}
 }
 
-// TestWheelInstalls into an empty environment without network, with each interpreter.
+// TestWheelInstalls into an empty environment without network, with each interpreter. On Debian it needs
+// python3-venv.
 func TestWheelInstalls(t *testing.T) {
 	d := writeWheel(t)
 	wheel := filepath.Join(d.dir, d.names()[0])

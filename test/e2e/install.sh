@@ -5,7 +5,7 @@
 set -eu
 if [ "$(uname)" != Linux ] || [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
 	echo "The tests with real containers need Debian and root: they start containerd and a kubelet." >&2
-	echo "Run make as root on Debian, or make test-unit, which needs only Go." >&2
+	echo "Run make as root on Debian, or make test-unit, which needs only Go and python3 with venv." >&2
 	exit 1
 fi
 missing=
@@ -24,6 +24,8 @@ dpkg-query --show --showformat='${Status}' busybox-static 2>/dev/null | grep -q 
 need jq jq
 dpkg-query --show --showformat='${Status}' python3-kubernetes 2>/dev/null | grep -q 'ok installed' ||
 	missing="$missing python3-kubernetes"
+# For cmd/release, which installs the wheel.
+python3 -c 'import ensurepip' 2>/dev/null || missing="$missing python3-venv"
 # For lab/fasttrackml, whose SQLite is in C.
 need gcc gcc
 [ -e /usr/include/stdlib.h ] || missing="$missing libc6-dev"
