@@ -157,7 +157,15 @@ e2e: build ## trainers on a real kubelet that are interrupted and resume bit for
 	test/e2e/install.sh
 	bin/localcluster build --real-node
 	go test -tags e2e -count 1 -v -timeout 30m -run '^TestInstall$$' ./test/install
-	go test -tags e2e -count 1 -v -timeout 120m ./test/e2e
+	go test -tags e2e -count 1 -v -timeout 120m ./test/e2e -args -frameworks=$(FRAMEWORKS)
+
+FRAMEWORKS ?= jax
+
+.PHONY: e2e-frameworks
+e2e-frameworks: build ## current releases of frameworks on a real kubelet, interrupted and resumed (FRAMEWORKS=jax; as root on Debian)
+	test/e2e/install.sh
+	bin/localcluster build --real-node
+	go test -tags e2e -count 1 -v -timeout 60m -run '^TestFrameworksTrain$$' ./test/e2e -args -reduced -frameworks=$(FRAMEWORKS)
 
 .PHONY: test-operate
 test-operate: build ## two releases on a real kubelet: install with Helm, monitor, upgrade, roll back, remove (as root on Debian)

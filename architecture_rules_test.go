@@ -411,6 +411,7 @@ var rules = map[string]rule{
 		reason: "knows a PostgreSQL, not its data", ours: []string{"lab/localcluster/..."},
 	},
 	"lab/debian": {reason: "filesystems of programs that are not ours"},
+	"lab/python": {reason: "packages of frameworks that are not ours", ours: []string{"lab/localcluster/..."}},
 	"lab/tools":  {reason: "third-party programs"},
 	"lab/demo/...": {
 		reason: "drives operator and server through the API and their files",

@@ -21,6 +21,12 @@ func PyTorch(ctx context.Context) (string, error) {
 	return rootFilesystem(ctx, "PyTorch", pytorch())
 }
 
+// Python returns the path of a tar of a Debian 13 with Python 3.13, for the packages of lab/python. It needs
+// mmdebstrap, and root.
+func Python(ctx context.Context) (string, error) {
+	return rootFilesystem(ctx, "Python", python())
+}
+
 // MPIUser is the user of MPI's filesystem that is not root.
 const MPIUser = 1000
 
@@ -46,13 +52,23 @@ func pytorch() []string {
 	return append(args, `--customize-hook=rm -r "$1"/usr/lib/python3/dist-packages/sympy`, "bookworm")
 }
 
+func python() []string {
+	return append(small("python3,libstdc++6"), "trixie")
+}
+
 func mpi() []string {
-	args := []string{"--variant=essential", "--include=openssh-server,openssh-client,openmpi-bin,mpich,python3"}
+	args := small("openssh-server,openssh-client,openmpi-bin,mpich,python3")
+	user := fmt.Sprintf("mpiuser:x:%d:%d::/tmp:/bin/sh", MPIUser, MPIUser)
+	return append(args, `--customize-hook=echo `+user+` >> "$1"/etc/passwd`, "bookworm")
+}
+
+// small are arguments for packages without their documentation and headers.
+func small(packages string) []string {
+	args := []string{"--variant=essential", "--include=" + packages}
 	for _, dir := range []string{"/usr/share/doc", "/usr/share/man", "/usr/share/locale", "/usr/include"} {
 		args = append(args, "--dpkgopt=path-exclude="+dir+"/*")
 	}
-	user := fmt.Sprintf("mpiuser:x:%d:%d::/tmp:/bin/sh", MPIUser, MPIUser)
-	return append(args, `--customize-hook=echo `+user+` >> "$1"/etc/passwd`, "bookworm")
+	return args
 }
 
 // rootFilesystem returns a tar of a Debian, by the arguments of mmdebstrap. It is kept between runs, because

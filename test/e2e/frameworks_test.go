@@ -35,7 +35,6 @@ func TestFrameworksMeet(t *testing.T) {
 		"tensorflow-without-one": {
 			v1alpha1.FrameworkTensorFlow, mesh("tensorflow"), ranks{"PS": 2, "Worker": 2}, ranks{"Worker": 2},
 		},
-		"jax": {v1alpha1.FrameworkJAX, mesh("jax"), ranks{"Worker": 4}, ranks{"Worker": 4}},
 		"mxnet": {
 			v1alpha1.FrameworkMXNet, mesh("mxnet"), ranks{"Scheduler": 1, "Server": 1, "Worker": 2},
 			ranks{"Worker": 2},

@@ -9,6 +9,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/lab/debian"
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
+	"mlplatform.example.com/trainingjob-operator/lab/python"
 )
 
 const (
@@ -17,6 +18,8 @@ const (
 	busyboxImage = "registry.example.com/busybox:1"
 	mpiImage     = "registry.example.com/mpi:1"
 	agentImage   = "registry.example.com/agent:1"
+	// The images of frameworks are those with their names.
+	frameworkImages = "registry.example.com/frameworks/"
 )
 
 // images builds the images in dir, next to this repository's programs, and returns their archives.
@@ -29,8 +32,12 @@ func images(ctx context.Context, dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	frameworks, err := imagesOfFrameworks(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var archives []string
-	for _, image := range []localcluster.Image{
+	for _, image := range append(frameworks, []localcluster.Image{
 		{
 			Name: pytorchImage, Layers: []string{rootfs},
 			Files: map[string]string{
@@ -50,7 +57,7 @@ func images(ctx context.Context, dir string) ([]string, error) {
 			Entrypoint: []string{"/busybox"}},
 		{Name: agentImage, Files: map[string]string{"/agent": filepath.Join(dir, "agent")},
 			Entrypoint: []string{"/agent"}},
-	} {
+	}...) {
 		name, _, _ := strings.Cut(filepath.Base(image.Name), ":")
 		archive := filepath.Join(dir, name+".tar")
 		if err := image.Write(archive); err != nil {
@@ -59,4 +66,32 @@ func images(ctx context.Context, dir string) ([]string, error) {
 		archives = append(archives, archive)
 	}
 	return archives, nil
+}
+
+// imagesOfFrameworks are those of the frameworks that this run plays.
+func imagesOfFrameworks(ctx context.Context) ([]localcluster.Image, error) {
+	frameworks, err := playedFrameworks()
+	if err != nil {
+		return nil, err
+	}
+	var images []localcluster.Image
+	for _, f := range frameworks {
+		system, err := debian.Python(ctx)
+		if err != nil {
+			return nil, err
+		}
+		packages, err := python.Layer(ctx, f.packages)
+		if err != nil {
+			return nil, err
+		}
+		images = append(images, localcluster.Image{
+			Name: frameworkImages + f.name + ":1", Layers: []string{system, packages},
+			Files: map[string]string{
+				"/opt/train/gang.py": "frameworks/gang.py", "/opt/train/" + f.program: "frameworks/" + f.program,
+			},
+			Entrypoint: []string{"/usr/bin/python3"},
+			Env:        []string{"OMP_NUM_THREADS=1", "PYTHONPATH=" + python.Path + ":/opt/train"},
+		})
+	}
+	return images, nil
 }

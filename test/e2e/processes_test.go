@@ -31,7 +31,8 @@ func (j *training) trainerOf(rank int) int {
 		has := func(name, value string) bool {
 			return bytes.Contains(append([]byte{0}, env...), []byte("\x00"+name+"="+value+"\x00"))
 		}
-		if has(checkpoint.EnvJobUID, uid) && has("RANK", strconv.Itoa(rank)) && !firstOfContainer(pid) {
+		isRank := has("RANK", strconv.Itoa(rank)) || has("JAX_PROCESS_ID", strconv.Itoa(rank))
+		if has(checkpoint.EnvJobUID, uid) && isRank && !firstOfContainer(pid) {
 			found = append(found, pid)
 		}
 	}

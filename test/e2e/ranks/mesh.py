@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Connects to the other ranks of a gang over TCP, and adds up their numbers.
 
-It finds the other ranks like the given framework (tensorflow, jax, mxnet) and reads only the environment that the
-framework reads: a list of all ranks (TensorFlow), or the address of one rank with which all register (JAX's
-coordinator, MXNet's scheduler). Ranks that train exit 0 when every other rank has sent its number and the sum is
+It finds the other ranks like the given framework (tensorflow, mxnet) and reads only the environment that the
+framework reads: a list of all ranks (TensorFlow), or the address of one rank with which all register (MXNet's
+scheduler). Ranks that train exit 0 when every other rank has sent its number and the sum is
 correct. The others serve until the operator stops them, like parameter servers.
 """
 
@@ -126,18 +126,6 @@ def tensorflow():
         wait_for_ever()
 
 
-def jax():
-    host, port = os.environ["JAX_COORDINATOR_ADDRESS"].rsplit(":", 1)
-    if [host, port] != [os.environ["COORDINATOR_ADDRESS"], os.environ["COORDINATOR_PORT"]]:
-        sys.exit("two coordinators: %s:%s" % (host, port))
-    count, number = int(os.environ["NUM_PROCESSES"]), int(os.environ["PROCESS_ID"])
-    if number == 0:
-        host_rendezvous(int(port), count)
-    name = "process %d" % number
-    members, server = register(name, host, int(port))
-    mesh(name, members, server)
-
-
 def mxnet():
     role, port = os.environ["DMLC_ROLE"], int(os.environ["DMLC_PS_ROOT_PORT"])
     count = int(os.environ["DMLC_NUM_SERVER"]) + int(os.environ["DMLC_NUM_WORKER"])
@@ -153,4 +141,4 @@ def mxnet():
 
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, lambda *_: os._exit(143))
-    {"tensorflow": tensorflow, "jax": jax, "mxnet": mxnet}[sys.argv[1]]()
+    {"tensorflow": tensorflow, "mxnet": mxnet}[sys.argv[1]]()
