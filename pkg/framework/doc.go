@@ -6,8 +6,8 @@
 //	the roles of a job                      Framework.KnowsRole, for validation and for the CRD
 //	the values of spec.framework            All, for validation, the CRD and docs/api.md
 //
-// A new framework takes one file, whose function returns the Framework, one line in All, and one golden
-// file. Run `go test ./pkg/framework -update`, read the golden file, and run `make generate`.
+// A new framework takes one file, whose function returns the Framework, one line in registry.go, and one
+// golden file. Run `go test ./pkg/framework -update`, read the golden file, and run `make generate`.
 //
 // The package is pure: it knows neither client, context nor clock, nor the type TrainingJob. Results depend
 // on the arguments alone and have a fixed order.
