@@ -175,10 +175,10 @@ test-operate: build ## two releases on a real kubelet: install with Helm, monito
 
 # Packages of the server and its dependencies.
 SERVER = ./pkg/history/... ./pkg/explain ./pkg/timeline ./pkg/queues ./pkg/tfjobadmin ./pkg/server/... ./cmd/server \
-	./lab/postgres ./lab/fasttrackml ./lab/oidcprovider ./bench/history ./test/server
+	./lab/postgres ./lab/mlflow ./lab/oidcprovider ./bench/history ./test/server
 
 .PHONY: test-server
-test-server: build ## the server on both databases, a real API server, MLflow's API and an OpenID provider (as root on Debian)
+test-server: build ## the server on both databases, a real API server, MLflow and an OpenID provider (as root on Debian)
 	test/e2e/install.sh
 	bin/localcluster build
 	go test -tags cluster,long -count 1 -timeout 60m $(SERVER)

@@ -404,8 +404,8 @@ var rules = map[string]rule{
 		reason: "simulates pods; knows the contract and no job",
 		ours:   []string{api, checkpoint, "lab/localcluster/...", "pkg/reportclient"},
 	},
-	"lab/fasttrackml": {
-		reason: "knows a server of MLflow's API, not its data", ours: []string{"lab/localcluster/..."},
+	"lab/mlflow": {
+		reason: "knows MLflow's server, not its data", ours: []string{"lab/localcluster/...", "lab/python"},
 	},
 	"lab/postgres": {
 		reason: "knows a PostgreSQL, not its data", ours: []string{"lab/localcluster/..."},

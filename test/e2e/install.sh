@@ -28,9 +28,6 @@ dpkg-query --show --showformat='${Status}' python3-kubernetes 2>/dev/null | grep
 python3 -c 'import ensurepip' 2>/dev/null || missing="$missing python3-venv"
 # For lab/python.
 python3 -m pip --version >/dev/null 2>&1 || missing="$missing python3-pip"
-# For lab/fasttrackml, whose SQLite is in C.
-need gcc gcc
-[ -e /usr/include/stdlib.h ] || missing="$missing libc6-dev"
 # For lab/oidcprovider.
 need nodejs node
 need npm npm

@@ -83,7 +83,7 @@ func (b builder) compile(ctx context.Context, dir string, tell func(phase string
 	tell("compiling and linking")
 	cmd := exec.CommandContext(ctx, "go", buildArgs(b.component, dir, kubernetes, modfile)...)
 	cmd.Dir = b.source
-	cmd.Env = buildEnv(needsC(b.component.name))
+	cmd.Env = buildEnv()
 	log := &buildLog{tell: tell}
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Run(); err != nil {

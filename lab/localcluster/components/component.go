@@ -22,7 +22,6 @@ const (
 	Kueue            = "kueue"
 	TrainingOperator = "training-operator"
 	JobSet           = "jobset"
-	FastTrackML      = "fasttrackml"
 )
 
 // Folders inside a built component.
@@ -131,7 +130,7 @@ func schedulerComponents() []component {
 	}
 }
 
-// addOnComponents are other operators, which are built for benchmarks alone, and servers of other systems.
+// addOnComponents are other operators, which are built for benchmarks alone.
 func addOnComponents() []component {
 	return []component{
 		{
@@ -149,13 +148,8 @@ func addOnComponents() []component {
 				{"sigs.k8s.io/jobset", "config/components/webhook", WebhookFolder},
 			},
 		},
-		{name: FastTrackML, binaries: map[string]string{"github.com/G-Research/fasttrackml": "fasttrackml"}},
 	}
 }
-
-// needsC reports whether a component has parts in C, as SQLite is: it is built by the machine's C compiler,
-// and linked with its C library. It is no field of component, whose fields are part of every component's key.
-func needsC(component string) bool { return component == FastTrackML }
 
 // referenceProcessors is the number of processors on which coldBuildTimes were measured.
 const referenceProcessors = 2
@@ -174,7 +168,6 @@ func coldBuildTimes() map[string]time.Duration {
 		Kueue:            2*time.Minute + 44*time.Second,
 		TrainingOperator: time.Minute + 30*time.Second,
 		JobSet:           time.Minute + 10*time.Second,
-		FastTrackML:      4*time.Minute + 30*time.Second,
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 func goCommand(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
-	cmd.Env = buildEnv(false)
+	cmd.Env = buildEnv()
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -25,14 +25,10 @@ func goCommand(ctx context.Context, dir string, args ...string) (string, error) 
 	return strings.Join(strings.Fields(string(out)), " "), nil
 }
 
-// buildEnv makes binaries static unless they need C, and keeps a workspace file above the module out. The
-// compiler collects its garbage less often than by default: that saves 13% of the CPU time.
-func buildEnv(c bool) []string {
-	cgo := "CGO_ENABLED=0"
-	if c {
-		cgo = "CGO_ENABLED=1"
-	}
-	return append(os.Environ(), cgo, "GOWORK=off", "GOGC=400")
+// buildEnv makes binaries static, and keeps a workspace file above the module out. The compiler collects its
+// garbage less often than by default: that saves 13% of the CPU time.
+func buildEnv() []string {
+	return append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOGC=400")
 }
 
 // linkFlags are the arguments of go build's -ldflags. kubernetes is the version of k8s.io/kubernetes to link

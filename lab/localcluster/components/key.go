@@ -27,9 +27,6 @@ func (c component) key(modules, toolchain string) (string, error) {
 		fmt.Fprintf(hash, "%s %d\n%s", file, len(content), content)
 	}
 	fmt.Fprintf(hash, "%s\n%v\n%s\n", toolchain, c, strings.Join(linkFlags("VERSION"), " "))
-	if needsC(c.name) {
-		fmt.Fprintln(hash, "CGO_ENABLED=1")
-	}
 	for _, e := range sourceEdits(c.name) {
 		fmt.Fprintf(hash, "%q\n", e)
 	}

@@ -7,11 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of MLflow's API (mlflow/utils/validation.py, v3.4; FastTrackML's columns are as wide), in bytes.
+// Limits of MLflow's API (mlflow/utils/validation.py of MLflow 3.17), in bytes; MLflow counts characters.
 const (
 	maxKey       = 250
 	maxParameter = 6000
-	maxTag       = 5000
+	maxTag       = 5000 // of MLflow 2.16, which rejects longer ones; newer releases accept 8000
 
 	maxParameters = 100  // of one log-batch
 	maxMetrics    = 1000 // of one log-batch

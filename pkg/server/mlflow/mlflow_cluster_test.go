@@ -19,27 +19,27 @@ import (
 	"k8s.io/utils/clock"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/lab/fasttrackml"
+	labmlflow "mlplatform.example.com/trainingjob-operator/lab/mlflow"
 )
 
-// patience of a test, for a machine that is slow and busy, and builds FastTrackML first.
+// patience of a test, for a machine that is slow and busy, and installs MLflow first.
 const patience = 20 * time.Minute
 
-// real is a FastTrackML that asks for a password.
+// real is a server of MLflow's current release. Ours has an account there that is not an administrator.
 type real struct {
-	*fasttrackml.Server
-	t      *testing.T
-	config Config
-	client *client
+	*labmlflow.Server
+	t *testing.T
+	// account is the name of the server's user.
+	account string
+	config  Config
+	client  *client
 }
 
 func startReal(t *testing.T) *real {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
-	server, err := fasttrackml.Start(ctx, fasttrackml.Options{
-		Dir: t.TempDir(), Username: "server", Password: "hush", Progress: t.Output(),
-	})
+	server, err := labmlflow.Start(ctx, labmlflow.Options{Dir: t.TempDir(), Authentication: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,14 +48,18 @@ func startReal(t *testing.T) *real {
 			t.Error(err)
 		}
 	})
+	account, err := server.CreateUser(ctx, "trainingjob-server")
+	if err != nil {
+		t.Fatal(err)
+	}
 	dir := t.TempDir()
-	for name, text := range map[string]string{"username": "server\n", "password": "hush\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+	for name, text := range map[string]string{"username": account.Name, "password": account.Password} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	c := Config{URL: server.URL, BasicAuthDir: dir, RequestsPerSecond: 1000}
-	return &real{Server: server, t: t, config: c, client: newTestClient(t, c)}
+	return &real{Server: server, t: t, account: account.Name, config: c, client: newTestClient(t, c)}
 }
 
 // use the real server.
@@ -123,7 +127,7 @@ func (r *real) text(run *realRun) string {
 	return as.text()
 }
 
-// TestRealServer: FastTrackML has of a job what the fake has, over two attempts, with one run.
+// TestRealServer: MLflow has of a job what the fake has, over two attempts, with one run.
 func TestRealServer(t *testing.T) {
 	server, f := startReal(t), newFixture(t, newJob("bert"))
 	e := f.exporter(server.use)
@@ -231,7 +235,7 @@ func TestRealReplicas(t *testing.T) {
 }
 
 // TestRealOddities: names in any script are taken, what cannot be a name is refused before, and what a
-// trainer has logged itself stays.
+// trainer has logged itself stays. A deleted run or experiment stays deleted.
 func TestRealOddities(t *testing.T) {
 	server, f := startReal(t), newFixture(t, newJob("bert"))
 	e := f.exporter(server.use)
@@ -279,5 +283,14 @@ func TestRealOddities(t *testing.T) {
 	f.converge(e)
 	if runs := server.runs("Größe/実験 1+1"); len(runs) != 1 || runs[0].Info.Stage != stageDeleted {
 		t.Errorf("a deleted run came back: %d runs", len(runs))
+	}
+
+	deleted := map[string]string{"experiment_id": runs[0].Info.Experiment}
+	if err := server.Post(t.Context(), server.Admin, "2.0/mlflow/experiments/delete", deleted, nil); err != nil {
+		t.Fatal(err)
+	}
+	_, err := server.client.experimentID(t.Context(), "Größe/実験 1+1")
+	if !errors.Is(err, errExperimentDeleted) {
+		t.Errorf("a deleted experiment: %v", err)
 	}
 }
