@@ -35,7 +35,7 @@ func TestAnswers(t *testing.T) {
 		"a redirect to another host": {http.StatusFound, true, "set the target in mlflow.url"},
 		"a permanent one":            {http.StatusPermanentRedirect, true, "it redirects"},
 		"wrong credentials":          {http.StatusUnauthorized, true, "rejects the credentials"},
-		"no right":                   {http.StatusForbidden, true, "rejects the credentials"},
+		"no right":                   {http.StatusForbidden, false, "grant the server's user"},
 		"too many requests":          {http.StatusTooManyRequests, true, "HTTP 429"},
 		"a proxy without its server": {http.StatusBadGateway, true, "HTTP 502"},
 		"no MLflow":                  {http.StatusNotFound, true, "not a server of MLflow's API"},
@@ -50,6 +50,11 @@ func TestAnswers(t *testing.T) {
 				t.Errorf("%d requests: %v", f.requests, err)
 			}
 		})
+	}
+	response := &http.Response{StatusCode: http.StatusForbidden}
+	host := errorOf(response, []byte("Invalid Host header - possible DNS rebinding attack detected"))
+	if away := (*awayError)(nil); !errors.As(host, &away) || !strings.Contains(host.Error(), "--allowed-hosts") {
+		t.Errorf("a host that MLflow does not expect: %v", host)
 	}
 	f := newFake(t)
 	f.Close()

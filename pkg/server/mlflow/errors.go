@@ -1,6 +1,7 @@
 package mlflow
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 const (
 	codeExists       = "RESOURCE_ALREADY_EXISTS"
 	codeDoesNotExist = "RESOURCE_DOES_NOT_EXIST"
+	codeDenied       = "PERMISSION_DENIED"
 )
 
 // awayError: the tracking server is unavailable for all jobs.
@@ -39,7 +41,13 @@ func (e *rejection) Error() string {
 // isRefused reports whether the request itself is invalid, so a retry would fail.
 func isRefused(err error) bool {
 	var r *rejection
-	return errors.As(err, &r) && r.status < 500
+	return errors.As(err, &r) && r.status < 500 && r.status != http.StatusForbidden
+}
+
+// isDenied reports whether the user of the credentials has no right to the experiment or the run.
+func isDenied(err error) bool {
+	var r *rejection
+	return errors.As(err, &r) && r.status == http.StatusForbidden
 }
 
 func hasCode(err error, code string) bool {
@@ -47,8 +55,11 @@ func hasCode(err error, code string) bool {
 	return errors.As(err, &r) && r.code == code
 }
 
+// badHost begins the message for a host that MLflow does not accept (mlflow/server/security_utils.py).
+const badHost = "Invalid Host header"
+
 // errorOf returns the error of a response other than 200. Rejected credentials, and a URL without MLflow,
-// concern all jobs.
+// concern all jobs. A missing right concerns one job, because users choose the experiments of their jobs.
 func errorOf(response *http.Response, answer []byte) error {
 	r := &rejection{status: response.StatusCode}
 	var body struct {
@@ -60,7 +71,12 @@ func errorOf(response *http.Response, answer []byte) error {
 	switch s := response.StatusCode; {
 	case s >= 300 && s < 400:
 		return &awayError{cause: fmt.Errorf("HTTP %d: it redirects: set the target in mlflow.url", s)}
-	case s == http.StatusUnauthorized || s == http.StatusForbidden:
+	case s == http.StatusForbidden && bytes.HasPrefix(answer, []byte(badHost)):
+		return &awayError{cause: fmt.Errorf("HTTP %d: it does not accept the host of mlflow.url: add the host to "+
+			"--allowed-hosts of mlflow server", s)}
+	case s == http.StatusForbidden:
+		r.code, r.message = codeDenied, "grant the server's user MANAGE on the experiment in MLflow"
+	case s == http.StatusUnauthorized:
 		return &awayError{cause: fmt.Errorf("HTTP %d: it rejects the credentials: see mlflow.tokenFile and "+
 			"mlflow.basicAuthDir", s)}
 	case s == http.StatusTooManyRequests, s == http.StatusBadGateway, s == http.StatusServiceUnavailable,

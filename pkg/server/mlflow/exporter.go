@@ -228,7 +228,7 @@ func (e *Exporter) attend(ctx context.Context, w *waiting, p store.PendingRun, e
 	case ctx.Err() != nil, errors.Is(err, errNotLeading), errors.As(err, &away), !errors.As(err, &foreign):
 		return w, err
 	}
-	if e.failed++; e.failed >= failuresInARow && !isRefused(err) {
+	if e.failed++; e.failed >= failuresInARow && !isRefused(err) && !isDenied(err) {
 		return w, err
 	}
 	w.delay = next(w.delay, err)

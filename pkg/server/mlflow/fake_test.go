@@ -28,6 +28,8 @@ type fake struct {
 	// fails is asked before a request is carried out, and again behind it: an answer other than 0 is given
 	// instead of the one that is due.
 	before, after func(call string, n int) int
+	// denied are the calls for which the server's user has no right, by experiment.
+	denied map[string][]string
 }
 
 type fakeRun struct {
@@ -74,6 +76,10 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if fail(f.after(call, f.requests)) {
 		return
 	}
+	if refused == errDenied {
+		http.Error(w, errDenied.message, errDenied.status) // as MLflow's basic-auth app
+		return
+	}
 	if refused != nil {
 		w.WriteHeader(refused.status)
 		answer = map[string]string{"error_code": refused.code, "message": refused.message}
@@ -89,6 +95,18 @@ func invalid(message string, args ...any) *rejection {
 
 func missing(what string) *rejection {
 	return &rejection{404, codeDoesNotExist, what + " does not exist"}
+}
+
+var errDenied = &rejection{http.StatusForbidden, "", "Permission denied"}
+
+// denies reports whether the server's user may not do this in the experiment with that ID.
+func (f *fake) denies(call, id string) bool {
+	for name, e := range f.experiments {
+		if e.ID == id {
+			return slices.Contains(f.denied[name], call)
+		}
+	}
+	return false
 }
 
 // fakeRequest has the fields of all requests.
@@ -121,6 +139,9 @@ func (f *fake) answer(call string, r *http.Request, body []byte) (any, *rejectio
 	switch call {
 	case callExperimentByName:
 		if e := f.experiments[in.Name]; e != nil {
+			if f.denies(call, e.ID) {
+				return nil, errDenied
+			}
 			return map[string]any{"experiment": e}, nil
 		}
 		return nil, missing("experiment " + in.Name)
@@ -132,6 +153,9 @@ func (f *fake) answer(call string, r *http.Request, body []byte) (any, *rejectio
 		f.experiments[in.Name] = e
 		return e, nil
 	case callCreateRun:
+		if f.denies(call, in.ExperimentID) {
+			return nil, errDenied
+		}
 		return f.createRun(&in)
 	case callSearchRuns:
 		return f.search(&in)
@@ -139,6 +163,9 @@ func (f *fake) answer(call string, r *http.Request, body []byte) (any, *rejectio
 	run := f.runs[in.RunID]
 	if run == nil {
 		return nil, missing("run " + in.RunID)
+	}
+	if f.denies(call, run.experiment) {
+		return nil, errDenied
 	}
 	switch call {
 	case callGetRun:

@@ -145,6 +145,16 @@ func (f *fixture) run() *fakeRun {
 	return runs[0]
 }
 
+// runText is all that the run of a job says, or "" without a run.
+func (f *fixture) runText(name string) string {
+	for _, r := range f.mlflow.active() {
+		if r.name == name {
+			return r.text()
+		}
+	}
+	return ""
+}
+
 // annotation of a job in the cluster.
 func (f *fixture) annotation(name string) string {
 	f.t.Helper()

@@ -173,6 +173,65 @@ func TestDeletedExperiment(t *testing.T) {
 	}
 }
 
+// TestDeniedExperiment: a job whose experiment the server's user may not change waits until it may, and no
+// other job waits. Nothing of the job is lost.
+func TestDeniedExperiment(t *testing.T) {
+	for name, denied := range map[string][]string{
+		"nothing is allowed":    calls(),
+		"it may read":           {callCreateRun, callLogBatch, callUpdateRun, callDeleteRun},
+		"it may create runs":    {callLogBatch, callUpdateRun, callDeleteRun},
+		"it may not even check": {callLogBatch, callGetRun},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, newJob("bert"), newJob("other"))
+			e := f.exporter()
+			f.mlflow.experiments["team-a"] = &experiment{ID: "7", Name: "team-a", Stage: "active"}
+			f.mlflow.denied = map[string][]string{"team-a": denied}
+			f.record(running("bert"))
+			f.record(running("other", func(j *v1alpha1.TrainingJob) {
+				j.Annotations = map[string]string{v1alpha1.AnnotationMLflowExperiment: "another"}
+			}))
+			if err := f.pass(e); err != nil {
+				t.Errorf("one job's experiment stops all: %v", err)
+			}
+			if text := f.runText("other"); !strings.Contains(text, "parameter lr = 0.001") {
+				t.Errorf("the other job's run is %q", text)
+			}
+			if got := testutil.ToFloat64(e.metrics.failures.WithLabelValues()); got != 1 {
+				t.Errorf("%v failures", got)
+			}
+			f.mlflow.denied = nil
+			f.converge(e)
+			if text := f.runText("bert"); !strings.Contains(text, "parameter lr = 0.001") {
+				t.Errorf("with the right the run is %q", text)
+			}
+			if got := testutil.ToFloat64(e.metrics.refused.WithLabelValues(refusedParameter)); got != 0 {
+				t.Errorf("%v parameters are omitted", got)
+			}
+		})
+	}
+}
+
+// TestDeniedEverywhere: many jobs without a right keep no other job waiting.
+func TestDeniedEverywhere(t *testing.T) {
+	const jobs = 3 * failuresInARow
+	f := newFixture(t, newJob("young"))
+	f.mlflow.experiments["team-a"] = &experiment{ID: "7", Name: "team-a", Stage: "active"}
+	f.mlflow.denied = map[string][]string{"team-a": {callCreateRun}}
+	for i := range jobs {
+		f.record(running(fmt.Sprintf("job-%02d", i))) // its UID comes first
+	}
+	f.record(running("young", func(j *v1alpha1.TrainingJob) {
+		j.Annotations = map[string]string{v1alpha1.AnnotationMLflowExperiment: "another"}
+	}))
+	if err := f.pass(f.exporter()); err != nil {
+		t.Error(err)
+	}
+	if got := f.run().name; got != "young" {
+		t.Errorf("the run is that of %s", got)
+	}
+}
+
 // TestCopies: a job that another cluster dispatched has its run there.
 func TestCopies(t *testing.T) {
 	f := newFixture(t, newJob("bert"))
