@@ -410,7 +410,11 @@ var rules = map[string]rule{
 	"lab/postgres": {
 		reason: "knows a PostgreSQL, not its data", ours: []string{"lab/localcluster/..."},
 	},
-	"lab/debian": {reason: "filesystems of programs that are not ours"},
+	"lab/debian":  {reason: "filesystems of programs that are not ours"},
+	"lab/layouts": {reason: "saves of frameworks, recorded"},
+	"lab/layouts/record": {
+		reason: "records saves of frameworks", ours: []string{"lab/layouts", "lab/debian", "lab/python"},
+	},
 	"lab/python": {reason: "packages of frameworks that are not ours", ours: []string{"lab/localcluster/..."}},
 	"lab/tools":  {reason: "third-party programs"},
 	"lab/demo/...": {
