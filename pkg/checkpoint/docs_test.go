@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -24,7 +25,7 @@ func readPage(t *testing.T) string {
 	return string(text)
 }
 
-// The page's table of layouts is rendered from LayoutRules, and every rule has a fixture.
+// The page's table of layouts is rendered from LayoutRules, and every rule has a tree in the corpus.
 func TestLayoutsAreDocumented(t *testing.T) {
 	const begin, end = "TestLayoutsAreDocumented -update -->\n", "<!-- end of layouts -->\n"
 	text := readPage(t)
@@ -53,13 +54,17 @@ func TestLayoutsAreDocumented(t *testing.T) {
 	if diff := cmp.Diff(text, want); diff != "" {
 		t.Errorf("the page has another table; run with -update (-page +code):\n%s", diff)
 	}
-	covered := map[Layout]bool{LayoutTorchSave: true} // never complete
-	for _, fx := range fixtures() {
-		covered[fx.layout] = true
+	covered := map[Layout]bool{LayoutManifest: true} // of no framework
+	for name, j := range judgements {
+		covered[j.layout] = true
+		hasRule := slices.ContainsFunc(LayoutRules, func(r LayoutRule) bool { return r.Layout == j.layout })
+		if j.layout != "" && !hasRule {
+			t.Errorf("%s has the layout %s, which has no rule", name, j.layout)
+		}
 	}
 	for _, r := range LayoutRules {
 		if !covered[r.Layout] {
-			t.Errorf("%s has a rule and no fixture", r.Layout)
+			t.Errorf("%s has a rule and no tree in the corpus", r.Layout)
 		}
 	}
 }

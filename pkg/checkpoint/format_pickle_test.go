@@ -38,14 +38,14 @@ func TestRealMetadata(t *testing.T) {
 	for _, protocol := range []string{"2", "4"} {
 		data := realMetadata(t, protocol)
 		s := &scanner{fsys: tree{".metadata": data}.fs()}
-		got, err := s.dcpFiles(".metadata")
+		got, _, err := s.dcpFiles(".metadata")
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("protocol %s: %v (-want +got):\n%s", protocol, err, diff)
 		}
 		for cut := 0; cut < len(data); cut += 11 {
 			s := &scanner{fsys: tree{".metadata": data[:cut]}.fs()}
 			var incomplete *incompleteError
-			if _, err := s.dcpFiles(".metadata"); !errors.As(err, &incomplete) || incomplete.state != Torn {
+			if _, _, err := s.dcpFiles(".metadata"); !errors.As(err, &incomplete) || incomplete.state != Torn {
 				t.Fatalf("protocol %s, cut at %d of %d: %v", protocol, cut, len(data), err)
 			}
 		}

@@ -29,6 +29,8 @@ type Found struct {
 	State  State
 	// Parts of the save, by path, if it has parts below Path or beside it.
 	Parts []Part `json:",omitempty"`
+	// files of the save, by path, that other saves of the same program must have too. Only the scan uses them.
+	files []string
 	// Why it is not complete; at most 256 bytes.
 	Why string
 	// Step of the training, -1 if nothing tells it.

@@ -11,6 +11,7 @@ const (
 	LayoutTorchSave   Layout = "TorchSave"
 	LayoutTorchDCP    Layout = "TorchDCP"
 	LayoutHuggingFace Layout = "HuggingFace"
+	LayoutAccelerate  Layout = "Accelerate"
 	LayoutLightning   Layout = "Lightning"
 	LayoutDeepSpeed   Layout = "DeepSpeed"
 	LayoutMegatron    Layout = "Megatron"

@@ -44,7 +44,7 @@ func (s *scanner) findDeepSpeed(d *listing, taken map[string]bool) ([]Found, err
 		found = append(found, f)
 	}
 	tag, _ := s.dsTag(d)
-	if len(found) > 0 && tag != "" && !d.hasDir(tag) && isFile(tag) {
+	if len(found) > 0 && !d.hasDir(tag) && isFile(tag) && stepOf(tag) > newestStep(d.dirs) {
 		found = append(found, Found{
 			Path: d.at(tag), Layout: LayoutDeepSpeed, State: Torn, Step: stepOf(tag),
 			Why: dsTracker + " names it, and it is not there",
@@ -66,18 +66,31 @@ func (s *scanner) dsTag(d *listing) (string, error) {
 	return Printable(tag, 200), err
 }
 
+// dsReached checks that the tracker in a directory has reached a tag. A program that is killed while it
+// writes the tracker leaves it empty or cut. It then names no tag that is there, and all tags but the newest
+// were reached before.
+func (s *scanner) dsReached(name string, parent *listing) error {
+	tag, err := s.dsTag(parent)
+	step := stepOf(name)
+	isCut := parent.has(dsTracker) && !parent.hasDir(tag) && stepOf(tag) < step
+	switch {
+	case isCut && step >= 0 && step < newestStep(parent.dirs):
+		return nil
+	case err != nil:
+		return err
+	case tag != name && (step < 0 || stepOf(tag) < step):
+		return torn("%s still names %s", dsTracker, tag)
+	}
+	return nil
+}
+
 // checkDeepSpeed checks the directory of one tag; parent holds the tracker. DeepSpeedEngine.save_checkpoint
 // (deepspeed/runtime/engine.py) writes each rank's shards and then, on rank 0 alone and before the barrier,
 // `latest`. The tracker may therefore be written before the other ranks' data, so the shards are counted.
 // Their number follows from dp_world_size and mp_world_size in the model states, which every save has.
 func (s *scanner) checkDeepSpeed(d, parent *listing) error {
-	tag, err := s.dsTag(parent)
-	if err != nil {
+	if err := s.dsReached(path.Base(d.path), parent); err != nil {
 		return err
-	}
-	name := path.Base(d.path)
-	if step, reached := stepOf(name), stepOf(tag); tag != name && (step < 0 || reached < step) {
-		return torn("%s still names %s", dsTracker, tag)
 	}
 	first := ""
 	for _, n := range []string{"mp_rank_00_model_states.pt", "zero_pp_rank_0_mp_rank_00_model_states.pt"} {

@@ -99,7 +99,10 @@ func (s *scanner) hfModel(d *listing) error {
 		return err
 	}
 	if !d.has("optimizer.pt") && !d.has("optimizer.bin") && !d.hasDir("optimizer_0") {
-		return torn("optimizer.pt is missing: with save_only_model training cannot go on from it")
+		return unknown("optimizer.pt is missing: with save_only_model training cannot go on from it")
+	}
+	if !d.has("scheduler.pt") {
+		return torn("scheduler.pt is missing: the Trainer does not load the optimizer without it")
 	}
 	return nil
 }

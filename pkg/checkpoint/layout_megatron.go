@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"iter"
@@ -13,8 +14,15 @@ import (
 const (
 	mgTracker = "latest_checkpointed_iteration.txt"
 	mgConfig  = "metadata.json"
+	mgBackend = `"sharded_backend"` // a key in it
 	mgModel   = "model_optim_rng.pt"
 	mgOptim   = "distrib_optim.pt"
+	mgCommon  = "common.pt"
+	// mgCommonState begins the name under which torch DCP stores the state that all ranks share.
+	mgCommonState = "common_state/shard_"
+	// Files of Megatron Bridge in an iteration.
+	mgBridgeState  = "train_state.pt"
+	mgBridgeConfig = "run_config.yaml"
 )
 
 var (
@@ -22,10 +30,15 @@ var (
 	mgRank = regexp.MustCompile(`^mp_rank_[0-9]{2,}(_[0-9]{3,}){0,2}$`)
 )
 
+// isMegatron recognizes what Megatron writes in any of its formats. Other programs name directories like it.
+func isMegatron(d *listing) bool {
+	return d.has(mgConfig) || d.has(mgCommon) || isTorchDCP(d) || slices.ContainsFunc(d.dirs, mgRank.MatchString)
+}
+
 // findMegatron finds the iterations in a directory, and the tracker beside them.
 func (s *scanner) findMegatron(d *listing, taken map[string]bool) ([]Found, error) {
 	var found []Found
-	tracker, trackerErr := s.mgIteration(d)
+	reached, trackerErr := s.mgReached(d)
 	for _, name := range d.dirs {
 		m := mgDir.FindStringSubmatch(name)
 		if m == nil {
@@ -35,29 +48,57 @@ func (s *scanner) findMegatron(d *listing, taken map[string]bool) ([]Found, erro
 		if err != nil {
 			return nil, err
 		}
-		if sub.has(ManifestName) {
+		if sub.has(ManifestName) || !isMegatron(sub) {
 			continue
 		}
 		taken[name] = true
 		step, _ := strconv.ParseInt(m[1], 10, 64)
 		f := Found{Path: sub.path, Layout: LayoutMegatron, Step: step}
 		switch {
-		case trackerErr != nil:
+		case reached < step:
 			f.setState(trackerErr)
-		case tracker < step:
-			f.setState(torn("%s still says %d", mgTracker, tracker))
 		default:
 			f.setState(s.checkMegatron(sub))
 		}
 		found = append(found, f)
 	}
-	if name := fmt.Sprintf("iter_%07d", tracker); trackerErr == nil && tracker > 0 && !d.hasDir(name) {
+	if name := fmt.Sprintf("iter_%07d", reached); len(found) > 0 && reached > newestStep(d.dirs) {
 		found = append(found, Found{
-			Path: d.at(name), Layout: LayoutMegatron, State: Torn, Step: tracker,
+			Path: d.at(name), Layout: LayoutMegatron, State: Torn, Step: reached,
 			Why: mgTracker + " names it, and it is not there",
 		})
 	}
 	return found, nil
+}
+
+// newestStep returns the highest step that names tell, noStep if none does.
+func newestStep(names []string) int64 {
+	newest := int64(noStep)
+	for _, name := range names {
+		newest = max(newest, stepOf(name))
+	}
+	return newest
+}
+
+// mgReached returns the step up to which the directories beside a tracker are finished, and why the later
+// ones are not. A program that is killed while it writes the tracker leaves it empty or cut. It then names no
+// directory that is there, and all directories but the newest are finished: they had a tracker before.
+func (s *scanner) mgReached(d *listing) (int64, error) {
+	n, err := s.mgIteration(d)
+	if !d.has(mgTracker) {
+		return noStep, err
+	}
+	if err == nil {
+		err = torn("%s still says %d", mgTracker, n)
+	} else {
+		n = noStep
+	}
+	isNamed := func(name string) bool { return stepOf(name) == n }
+	newest := newestStep(d.dirs)
+	if n != 0 && n < newest && !slices.ContainsFunc(d.dirs, isNamed) {
+		return newest - 1, err
+	}
+	return n, err
 }
 
 // mgIteration is the iteration that the tracker in a directory names, 0 for "release", which is no step of a
@@ -83,11 +124,13 @@ func (s *scanner) mgIteration(d *listing) (int64, error) {
 
 // checkMegatron checks the directory of one iteration. save_checkpoint (megatron/training/checkpointing.py)
 // writes the tracker after all ranks have written. The arguments saved with the model contain the sizes of
-// the tensor, pipeline and expert groups. The distributed form (megatron/core/dist_checkpointing) has
-// metadata.json, common.pt and, with backend torch_dist, the files of torch DCP.
+// the tensor, pipeline and expert groups. All other formats have the files of torch DCP.
 func (s *scanner) checkMegatron(d *listing) error {
-	if d.has(mgConfig) || isTorchDCP(d) {
-		return s.checkMegatronDist(d)
+	if isTorchDCP(d) {
+		return s.checkMegatronDCP(d)
+	}
+	if d.has(mgConfig) {
+		return unknown("its sharded backend is not torch_dist")
 	}
 	ranks := slices.DeleteFunc(slices.Clone(d.dirs), func(n string) bool { return !mgRank.MatchString(n) })
 	if len(ranks) == 0 {
@@ -167,22 +210,49 @@ func mgRanks(tp, pp, ep int) iter.Seq[string] {
 	}
 }
 
-// checkMegatronDist checks an iteration in the distributed form.
-func (s *scanner) checkMegatronDist(d *listing) error {
-	switch {
-	case !d.has(mgConfig):
-		return torn("%s is missing", mgConfig)
-	case !d.has("common.pt"):
-		return torn("common.pt is missing")
+// checkTorchDist checks what Megatron's format torch_dist has beside the files of torch DCP, in whatever
+// directory: metadata.json, which is written last, and the state that all ranks share. The state is in
+// common.pt or, in megatron-core 0.19, in the files of torch DCP.
+func (s *scanner) checkTorchDist(d *listing, hasCommonState bool) error {
+	if !hasCommonState && !d.has(mgConfig) {
+		return nil
 	}
-	if _, err := s.jsonInt(d.at(mgConfig), ""); err != nil {
+	if !d.has(mgConfig) {
+		return torn("%s is missing: it is written last", mgConfig)
+	}
+	data, err := s.read(d.at(mgConfig), 64<<10)
+	switch isOurs := strings.Contains(string(data), mgBackend); {
+	case err != nil:
+		return err
+	case !hasCommonState && !isOurs:
+		return nil // another program's file
+	case !json.Valid(data):
+		return torn("%s cannot be read to its end", mgConfig)
+	case hasCommonState:
+		return nil
+	}
+	return s.checkFormat(d.at(mgCommon), checkZip)
+}
+
+// checkMegatronDCP checks an iteration in the files of torch DCP. The formats fsdp_dtensor and torch_dcp have
+// nothing else. Megatron Bridge adds train_state.pt, and run_config.yaml after the tracker.
+func (s *scanner) checkMegatronDCP(d *listing) error {
+	if err := s.checkTorchDCP(d); err != nil {
 		return err
 	}
-	if err := s.checkFormat(d.at("common.pt"), checkZip); err != nil {
-		return err
+	if d.has(mgCommon) {
+		if !d.has(mgConfig) {
+			return torn("%s is missing: it is written last", mgConfig)
+		}
+		if _, err := s.jsonInt(d.at(mgConfig), ""); err != nil {
+			return err
+		}
 	}
-	if !isTorchDCP(d) {
-		return unknown("its sharded backend is not torch_dist")
+	if !d.has(mgBridgeState) && !d.has(mgBridgeConfig) {
+		return nil
 	}
-	return s.checkTorchDCP(d)
+	if d.sizes[mgBridgeConfig] == 0 {
+		return torn("%s is missing or empty", mgBridgeConfig)
+	}
+	return s.checkFormat(d.at(mgBridgeState), checkZip)
 }

@@ -28,8 +28,13 @@ var LayoutRules = []LayoutRule{
 		"directory name", false,
 	},
 	{
+		LayoutAccelerate, "directory with `random_states_N.pkl`",
+		"weights, optimizer and `random_states_0.pkl` are intact; no file that the save before has is missing",
+		"directory name", true,
+	},
+	{
 		LayoutHuggingFace, "directory `checkpoint-N` of the Trainer",
-		"`trainer_state.json` has step N; weight shards, optimizer and random states are intact; no " +
+		"`trainer_state.json` has step N; weights, optimizer, scheduler and random states are intact; no " +
 			"`" + hfUnfinished + "`",
 		"directory name", false,
 	},
@@ -40,7 +45,7 @@ var LayoutRules = []LayoutRule{
 	{
 		LayoutMegatron, "`iter_NNNNNNN` next to `latest_checkpointed_iteration.txt`",
 		"the tracker has reached it; every tensor, pipeline and expert rank has intact files " +
-			"(distributed form: as TorchDCP, plus `common.pt`)",
+			"(other formats: as TorchDCP, plus `metadata.json` for `torch_dist`)",
 		"directory name", true,
 	},
 	{
@@ -50,7 +55,8 @@ var LayoutRules = []LayoutRule{
 	},
 	{
 		LayoutTensorFlow, "`NAME-N.index` with `NAME-N.data-…`",
-		"the index is intact; every data shard has its length", "file name", false,
+		"the index is intact; every data shard has its length; a SavedModel has `saved_model.pb`",
+		"file name", false,
 	},
 	{
 		LayoutKeras, "file `*.keras` or `*.weights.h5`",
@@ -60,7 +66,8 @@ var LayoutRules = []LayoutRule{
 	},
 	{
 		LayoutLightning, "file or directory `*.ckpt`",
-		"the zip is complete (directory: as TorchDCP or DeepSpeed)", "name, else `global_step` in the file", false,
+		"the zip is complete (directory: as TorchDCP plus `meta.pt`, or as DeepSpeed)",
+		"name, else `global_step` in the file", false,
 	},
 	{
 		LayoutTorchSave, "file `*.pt` or `*.pth` without a manifest",

@@ -20,7 +20,11 @@ func (s *scanner) findSingleFiles(d *listing, _ map[string]bool) ([]Found, error
 			continue
 		case strings.HasSuffix(name, ".ckpt"):
 			f.Layout = LayoutLightning
-			f.setState(s.checkLightning(&f))
+			err := s.checkLightning(&f)
+			if err == nil {
+				err = checkUnfinished(d, name)
+			}
+			f.setState(err)
 		case strings.HasSuffix(name, ".keras"):
 			f.Layout = LayoutKeras
 			f.setState(s.checkFormat(f.Path, checkKeras))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -15,7 +16,15 @@ var (
 	tfLatest = regexp.MustCompile(`(?m)^model_checkpoint_path:\s*"([^"]*)"`)
 )
 
-const tfTracker = "checkpoint"
+const (
+	tfTracker = "checkpoint"
+	// A SavedModel has its bundle at variables/variables, and is complete with tfSavedModel, which is renamed
+	// when it is written (tensorflow/python/saved_model/save.py).
+	tfVariables  = "variables"
+	tfSavedModel = "saved_model.pb"
+)
+
+func notEmpty(io.ReaderAt, int64) error { return nil }
 
 // findTensorFlow finds bundles, NAME.index with NAME.data-0000k-of-0000n, in a directory that they share.
 func (s *scanner) findTensorFlow(d *listing, _ map[string]bool) ([]Found, error) {
@@ -65,6 +74,11 @@ func (s *scanner) checkBundle(d *listing, name string) error {
 	index := name + ".index"
 	if !d.has(index) {
 		return torn("%s is missing: it is written last", index)
+	}
+	if path.Base(d.path) == tfVariables && name == tfVariables {
+		if err := s.checkFormat(path.Join(path.Dir(d.path), tfSavedModel), notEmpty); err != nil {
+			return err
+		}
 	}
 	var ends []int64
 	err := s.checkFormat(d.at(index), func(r io.ReaderAt, size int64) (err error) {

@@ -146,7 +146,7 @@ func TestDamagePerLayout(t *testing.T) {
 			"rng_state_0.pth is missing",
 		},
 		"HF, model only": {
-			hfTree(200).with("optimizer.pt", nil).under("checkpoint-200"), "checkpoint-200", Torn,
+			hfTree(200).with("optimizer.pt", nil).under("checkpoint-200"), "checkpoint-200", Unknown,
 			"save_only_model",
 		},
 		"HF, index with a way out": {
@@ -254,6 +254,75 @@ func TestDamagePerLayout(t *testing.T) {
 				t.Errorf("want %s, %q; got %+v", tc.state, tc.why, got)
 			}
 		})
+	}
+}
+
+// TestFilesOfOtherProgramsAreNotTorn: a whole save is never Torn because its directory, or a file in it or
+// beside it, has a name that another layout uses.
+func TestFilesOfOtherProgramsAreNotTorn(t *testing.T) {
+	tracker := func(text string) tree { return tree{mgTracker: []byte(text)} }
+	tests := map[string]struct {
+		files  tree
+		path   string
+		layout Layout
+		state  State
+	}{
+		"metadata.json in a DCP directory": {
+			dcpTree().with(mgConfig, []byte(`{"epoch":1}`)).under("step_200"), "step_200", LayoutTorchDCP, Complete,
+		},
+		"iteration of torch.save files": {
+			tree{"iter_0000200/model.pt": torchSave(nil)}.and(tracker("200")), "iter_0000200", LayoutTorchSave,
+			Unknown,
+		},
+		"iteration of parts": {
+			dcpTree().under("iter_0000200/model").and(tracker("200")), "iter_0000200", LayoutTorchDCP, Complete,
+		},
+		"iteration of parts, not finished": {
+			dcpTree().under("iter_0000200/model").and(tracker("100")), "iter_0000200", LayoutTorchDCP, Torn,
+		},
+		"directory with a tracker of other names": {
+			dcpTree().under("step-200").and(tracker("100")), "step-200", LayoutTorchDCP, Complete,
+		},
+		"manifest beside a tracker": {
+			manifestOf(200, tree{"a": weights}).under("global_step_200").and(tracker("100")), "global_step_200",
+			LayoutManifest, Complete,
+		},
+		"weights and optimizer without Accelerate's states": {
+			dcpTree().under("step_200/pytorch_model_fsdp_0").and(dcpTree().under("step_200/optimizer_0")), "step_200",
+			LayoutAccelerate, Unknown,
+		},
+		"DCP directory with the name of a file of Lightning": {
+			dcpTree().under("step=200.ckpt"), "step=200.ckpt", LayoutLightning, Unknown,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			found := scan(t, tc.files)
+			if got := at(found, tc.path); len(found) != 1 || got.State != tc.state || got.Layout != tc.layout {
+				t.Errorf("want one save, %s %s; got %+v", tc.state, tc.layout, found)
+			}
+		})
+	}
+}
+
+// TestTrackerCutWhileItIsWritten: a program that is killed while it replaces its tracker leaves the save
+// before to resume from.
+func TestTrackerCutWhileItIsWritten(t *testing.T) {
+	for name, tc := range map[string]struct {
+		files tree
+		name  string
+		texts []string
+	}{
+		"DeepSpeed": {deepSpeedTree(100, 2, 1).and(deepSpeedTree(200, 2, 1)), dsTracker, []string{"", "global"}},
+		"Megatron":  {megatronTree(100).and(megatronTree(200)), mgTracker, []string{"", "2"}},
+	} {
+		for _, text := range tc.texts {
+			found := scan(t, tc.files.and(tree{tc.name: []byte(text)}))
+			c := Choose(found, nil)
+			if c.Point == nil || c.Point.Step != 100 || len(found) != 2 || len(c.PassedOver) != 1 {
+				t.Errorf("%s, %q: chose %+v of %+v", name, text, c.Point, found)
+			}
+		}
 	}
 }
 

@@ -23,7 +23,7 @@ func (s *scanner) checkTorchDCP(d *listing) error {
 	if !d.has(dcpMetadata) {
 		return torn("%s is missing: it is written last", dcpMetadata)
 	}
-	need, err := s.dcpFiles(d.at(dcpMetadata))
+	need, hasCommonState, err := s.dcpFiles(d.at(dcpMetadata))
 	if err != nil {
 		return err
 	}
@@ -49,23 +49,36 @@ func (s *scanner) checkTorchDCP(d *listing) error {
 			return torn("%s has %d bytes, %s says %d", name, info.Size(), dcpMetadata, need[name])
 		}
 	}
-	return nil
+	if err := s.checkTorchDist(d, hasCommonState); err != nil || !strings.HasSuffix(d.path, ".ckpt") {
+		return err
+	}
+	if !d.has(lightningMeta) {
+		return unknown("%s is missing: Lightning writes it last", lightningMeta)
+	}
+	return s.checkFormat(d.at(lightningMeta), checkZip)
 }
 
-// dcpFiles returns the data files that the metadata names, each with the end of its last part.
-func (s *scanner) dcpFiles(p string) (map[string]int64, error) {
+// lightningMeta is written last into a directory NAME.ckpt, and makes it one that Lightning loads
+// (lightning/fabric/strategies/model_parallel.py, _is_sharded_checkpoint).
+const lightningMeta = "meta.pt"
+
+// dcpFiles returns the data files that the metadata names, each with the end of its last part, and whether it
+// names the state that the ranks of Megatron share.
+func (s *scanner) dcpFiles(p string) (need map[string]int64, hasCommonState bool, err error) {
 	f, _, err := s.open(p)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer f.Close()
 	const class = "torch.distributed.checkpoint.filesystem"
-	need, unfamiliar := map[string]int64{}, false
+	unfamiliar := false
+	need = map[string]int64{}
 	r := newPickleReader(f, func(s string) bool {
 		switch s {
 		case "relative_path", "offset", "length", class, "_StorageInfo":
 			return true
 		}
+		hasCommonState = hasCommonState || strings.HasPrefix(s, mgCommonState)
 		return strings.HasSuffix(s, ".distcp")
 	})
 	r.onBuild = func(of string, state pickleValue) {
@@ -82,12 +95,12 @@ func (s *scanner) dcpFiles(p string) (map[string]int64, error) {
 	}
 	if err := r.run(); err != nil {
 		if incomplete, ok := errors.AsType[*incompleteError](err); ok {
-			return nil, &incompleteError{incomplete.state, dcpMetadata + " " + incomplete.why}
+			return nil, false, &incompleteError{incomplete.state, dcpMetadata + " " + incomplete.why}
 		}
-		return nil, err
+		return nil, false, err
 	}
 	if unfamiliar {
-		return nil, unknown("%s names files in a way that is not known", dcpMetadata)
+		return nil, false, unknown("%s names files in a way that is not known", dcpMetadata)
 	}
-	return need, nil
+	return need, hasCommonState, nil
 }

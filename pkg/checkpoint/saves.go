@@ -135,7 +135,7 @@ func combine(some []Found, at string, step int64) Found {
 		if len(f.Parts) == 0 {
 			f.Parts = []Part{{f.Path, f.Layout, f.Path}}
 		}
-		out.Parts = append(out.Parts, f.Parts...)
+		out.Parts, out.files = append(out.Parts, f.Parts...), append(out.files, f.files...)
 		// A whole torch.save file tells nothing about a save whose other parts say what they consist of.
 		skip := isTorch(f) && f.State == Unknown && !onlyTorch
 		if f.State == Complete || skip || out.State == Torn || out.State == f.State {
@@ -192,6 +192,9 @@ func roleOf(p string, step int64) string {
 // change.
 func rolesOf(f *Found) map[string]bool {
 	roles := map[string]bool{}
+	for _, p := range f.files {
+		roles[roleOf(p, f.Step)] = true
+	}
 	if len(f.Parts) == 0 {
 		roles[roleOf(f.Path, f.Step)] = true
 	}

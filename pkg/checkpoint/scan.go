@@ -50,6 +50,13 @@ func (s *scanner) walk(dir string, depth int) ([]Found, error) {
 		if err != nil {
 			return nil, err
 		}
+		if err := s.checkMarkers(d, name, below); err != nil {
+			for i := range below {
+				if below[i].State == Complete && below[i].Layout != LayoutManifest {
+					below[i].setState(err)
+				}
+			}
+		}
 		found = append(found, below...)
 	}
 	return found, nil
@@ -64,6 +71,7 @@ func (s *scanner) checkDirectory(d *listing) (Found, bool) {
 	}{
 		{LayoutManifest, isManifest, s.checkManifest},
 		{LayoutOrbax, isOrbax, s.checkOrbax},
+		{LayoutAccelerate, isAccelerate, s.checkAccelerate},
 		{LayoutHuggingFace, isHuggingFace, s.checkHuggingFace},
 		{LayoutTorchDCP, isTorchDCP, func(d *listing, _ *Found) error { return s.checkTorchDCP(d) }},
 	} {
