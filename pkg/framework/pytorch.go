@@ -15,8 +15,9 @@ import (
 func pytorch() Framework {
 	return Framework{
 		Name: "pytorch",
-		Summary: "MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE, torchrun's PET_*; with spec.elasticPolicy " +
-			"only PET_*, for a c10d rendezvous; with spec.checkpoint TORCH_ELASTIC_SHUTDOWN_TIMEOUT",
+		Summary: "MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE, NODE_RANK, with at most one GPU LOCAL_RANK, " +
+			"torchrun's PET_*; with spec.elasticPolicy only PET_*, for a c10d rendezvous; with spec.checkpoint " +
+			"TORCH_ELASTIC_SHUTDOWN_TIMEOUT",
 		Roles:          []string{"Master", "Worker"},
 		Elastic:        true,
 		ContainerNames: []string{"pytorch"},
@@ -37,6 +38,11 @@ func pytorchEnv(gang Gang, self Rank) []corev1.EnvVar {
 	env = append(env, unbuffered())
 	if self.GPUs > 0 {
 		env = append(env, corev1.EnvVar{Name: "PET_NPROC_PER_NODE", Value: fmt.Sprint(self.GPUs)})
+	}
+	if self.GPUs <= 1 && gang.Elastic == nil {
+		// A rank is one process. Accelerate, Lightning and DeepSpeed take a process without the variable for one
+		// that trains alone (accelerate/state.py, Accelerate 1.15).
+		env = append(env, corev1.EnvVar{Name: "LOCAL_RANK", Value: "0"})
 	}
 	if gang.GraceSeconds > 0 {
 		// How long torchrun waits between SIGTERM and SIGKILL for its processes, which may be saving
@@ -65,6 +71,9 @@ func pytorchStatic(gang Gang, self Rank) []corev1.EnvVar {
 		{Name: "PET_MASTER_PORT", Value: port},
 		{Name: "PET_NODE_RANK", Value: number},
 		{Name: "PET_NNODES", Value: size},
+		// Which node Lightning starts its processes on (lightning/fabric/plugins/environments/lightning.py,
+		// Lightning 2.6).
+		{Name: "NODE_RANK", Value: number},
 	}
 }
 
