@@ -10,7 +10,7 @@ from unittest import mock
 
 class FakeJob:
     def __init__(self):
-        self.calls, self.saves, self.should_stop = [], False, False
+        self.calls, self.rank, self.saves, self.should_stop = [], 0, False, False
 
     def report(self, step, **values):
         self.calls.append(f"report {step} of {values.get('total')} {values.get('metrics')}")
@@ -104,7 +104,12 @@ class CallbacksTest(unittest.TestCase):
         class Callback:
             pass
 
-        keras = module("keras", callbacks=Fake(Callback=Callback), backend=Fake(backend=lambda: "tensorflow"))
+        keras = module(
+            "keras",
+            callbacks=Fake(Callback=Callback),
+            backend=Fake(backend=lambda: "tensorflow"),
+            ops=Fake(convert_to_numpy=lambda variable: variable),
+        )
         c = self.callback("keras", job, keras=keras)
         c.params = {"epochs": 3, "steps": 4}
         c.model = Fake(
@@ -123,6 +128,14 @@ class CallbacksTest(unittest.TestCase):
         want = ["report 6 of 12 {'loss': 1}", "report 7 of 12 {'loss': 2}"]
         self.assertEqual(want + ["save /c/step-7.keras", "commit /c/step-7.keras 7 False"], job.calls)
         self.assertTrue(c.model.stop_training)
+
+        # Two ranks that write one file damage it.
+        job.rank, job.calls = 1, []
+        c.on_train_batch_end(3, {"loss": 3})
+        saved = [call for call in job.calls if call.startswith("save ")]
+        self.assertEqual(1, len(saved))
+        self.assertTrue(saved[0].endswith("/step-8.keras") and not saved[0].startswith("save /c/"), saved)
+        self.assertFalse([call for call in job.calls if call.startswith("commit ")])
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ Keras cannot resume within an epoch: the epoch of the checkpoint starts again, w
 """
 
 import os
+import tempfile
 from typing import Any, Callable, Optional
 
 import keras
@@ -51,7 +52,9 @@ class TrainingJobCallback(keras.callbacks.Callback):  # type: ignore[misc, unuse
         self._stopped = False
 
     def on_train_begin(self, logs: Optional[dict[str, Any]] = None) -> None:
-        self._step, self._stopped = int(self.model.optimizer.iterations), False
+        # Under a strategy of TensorFlow the variable is one of several devices, which int() does not take.
+        self._step = int(keras.ops.convert_to_numpy(self.model.optimizer.iterations))
+        self._stopped = False
         self._total = None
 
     def on_epoch_begin(self, epoch: int, logs: Optional[dict[str, Any]] = None) -> None:
@@ -67,12 +70,20 @@ class TrainingJobCallback(keras.callbacks.Callback):  # type: ignore[misc, unuse
         self._report(logs)
         save, stop = self._broadcast(self._job.should_save(), self._job.should_stop)
         if save:
-            path = self._job.checkpoint_path(self._step) + ".keras"
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            self.model.save(path)
-            self._job.commit(path, self._step, manifest=False)
+            self._save()
         if stop:
             self._stopped = self.model.stop_training = True
+
+    def _save(self) -> None:
+        path = self._job.checkpoint_path(self._step) + ".keras"
+        if self._job.rank != 0:
+            # All ranks take part in reading the model, and one writes the file.
+            with tempfile.TemporaryDirectory() as elsewhere:
+                self.model.save(os.path.join(elsewhere, os.path.basename(path)))
+            return
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        self.model.save(path)
+        self._job.commit(path, self._step, manifest=False)
 
     def on_epoch_end(self, epoch: int, logs: Optional[dict[str, Any]] = None) -> None:
         if not self._stopped:
