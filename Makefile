@@ -157,15 +157,25 @@ e2e: build ## trainers on a real kubelet that are interrupted and resume bit for
 	test/e2e/install.sh
 	bin/localcluster build --real-node
 	go test -tags e2e -count 1 -v -timeout 30m -run '^TestInstall$$' ./test/install
-	go test -tags e2e -count 1 -v -timeout 120m ./test/e2e -args -frameworks=$(FRAMEWORKS)
+	go test -tags e2e -count 1 -v -timeout 120m ./test/e2e
 
-FRAMEWORKS ?= jax
+# Those between two spaces share an image.
+FRAMEWORKS ?= jax,keras tensorflow,parameterserver xgboost,lightgbm mxnet \
+	ddp,torchrun,fsdp2,deepspeed-zero2,deepspeed-zero3,huggingface,huggingface-callback,lightning
 
 .PHONY: e2e-frameworks
-e2e-frameworks: build ## current releases of frameworks on a real kubelet, interrupted and resumed (FRAMEWORKS=jax; as root on Debian)
+e2e-frameworks: build ## current releases of frameworks on a real kubelet, resumable (FRAMEWORKS=jax; as root on Debian)
 	test/e2e/install.sh
 	bin/localcluster build --real-node
-	go test -tags e2e -count 1 -v -timeout 60m -run '^TestFrameworksTrain$$' ./test/e2e -args -reduced -frameworks=$(FRAMEWORKS)
+	@passed=$(CURDIR)/bin/$@/$(CRASH_TREE); mkdir -p "$$passed"; for group in $(FRAMEWORKS); do \
+		left=; for name in $$(echo "$$group" | tr , ' '); do \
+			if [ -e "$$passed/$$name" ]; then echo "$$name has passed before"; else left="$$left,$$name"; fi; \
+		done; \
+		if [ -n "$$left" ]; then \
+			go test -tags e2e -count 1 -v -timeout 120m -run '^TestFrameworksTrain$$' ./test/e2e \
+				-args -reduced -frameworks="$${left#,}" -passed="$$passed" || exit 1; \
+		fi; \
+	done
 
 .PHONY: test-operate
 test-operate: build ## two releases on a real kubelet: install with Helm, monitor, upgrade, roll back, remove (as root on Debian)

@@ -21,10 +21,14 @@ func PyTorch(ctx context.Context) (string, error) {
 	return rootFilesystem(ctx, "PyTorch", pytorch())
 }
 
-// Python returns the path of a tar of a Debian 13 with Python 3.13, for the packages of lab/python. It needs
-// mmdebstrap, and root.
-func Python(ctx context.Context) (string, error) {
-	return rootFilesystem(ctx, "Python", python())
+// Python returns the path of a tar of a Debian with Python 3.13 or 3.11, for the packages of lab/python. It
+// has g++ and Python's headers for those that compile a part of themselves. It needs mmdebstrap, and root.
+func Python(ctx context.Context, version string) (string, error) {
+	release := "trixie"
+	if version == "3.11" {
+		release = "bookworm"
+	}
+	return rootFilesystem(ctx, "Python "+version, append(small("g++,python3-dev"), release))
 }
 
 // MPIUser is the user of MPI's filesystem that is not root.
@@ -52,21 +56,18 @@ func pytorch() []string {
 	return append(args, `--customize-hook=rm -r "$1"/usr/lib/python3/dist-packages/sympy`, "bookworm")
 }
 
-func python() []string {
-	return append(small("python3,libstdc++6"), "trixie")
-}
-
 func mpi() []string {
-	args := small("openssh-server,openssh-client,openmpi-bin,mpich,python3")
+	args := small("openssh-server,openssh-client,openmpi-bin,mpich,python3", "/usr/include/*")
 	user := fmt.Sprintf("mpiuser:x:%d:%d::/tmp:/bin/sh", MPIUser, MPIUser)
 	return append(args, `--customize-hook=echo `+user+` >> "$1"/etc/passwd`, "bookworm")
 }
 
-// small are arguments for packages without their documentation and headers.
-func small(packages string) []string {
+// small are arguments for packages without their documentation, and without these paths.
+func small(packages string, without ...string) []string {
 	args := []string{"--variant=essential", "--include=" + packages}
-	for _, dir := range []string{"/usr/share/doc", "/usr/share/man", "/usr/share/locale", "/usr/include"} {
-		args = append(args, "--dpkgopt=path-exclude="+dir+"/*")
+	everywhere := []string{"/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*"}
+	for _, path := range append(everywhere, without...) {
+		args = append(args, "--dpkgopt=path-exclude="+path)
 	}
 	return args
 }

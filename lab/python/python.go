@@ -36,14 +36,21 @@ import (
 // Path of the installed packages in an image with the layer, for PYTHONPATH.
 const Path = "/opt/python"
 
-// version of Python that Debian 13 has, and the layers are for.
-const version = "3.13"
+// Version returns the version of Python that a layer is for: that of Debian 13, or of Debian 12 for packages
+// that no newer one runs.
+func Version(name string) string {
+	if name == "mxnet" {
+		return "3.11"
+	}
+	return "3.13"
+}
 
 //go:embed locks/*.txt
 var locks embed.FS
 
 // Layer returns the path of a tar of the packages in locks/NAME.txt, at Path. It needs python3 with pip.
 func Layer(ctx context.Context, name string) (string, error) {
+	version := Version(name)
 	return install(ctx, name, version+runtime.GOARCH, "layer.tar", func(in func(string) string) [][]string {
 		return [][]string{
 			packages(in, name, "--target", in("root"+Path), "--python-version", version,

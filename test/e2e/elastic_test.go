@@ -15,9 +15,12 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// TestElastic: torchrun trains on when a rank leaves, and takes the rank that replaces it, in the same
+// TestElastic plays Debian's torchrun; TestFrameworksTrain plays the current one.
+func TestElastic(t *testing.T) { testElastic(t, "elastic", pytorchImage) }
+
+// testElastic: torchrun trains on when a rank leaves, and takes the rank that replaces it, in the same
 // attempt; a gang that is preempted as a whole begins another one.
-func TestElastic(t *testing.T) {
+func testElastic(t *testing.T, prefix, image string) {
 	for name, c := range map[string]struct {
 		interrupt func(*training)
 		attempt   int32
@@ -25,17 +28,17 @@ func TestElastic(t *testing.T) {
 		"rank-leaves": {func(j *training) { j.deleteRank("worker-1") }, 1},
 		"preempted":   {func(j *training) { j.preempt().remove() }, 2},
 	} {
-		if *reduced && c.attempt > 1 {
+		if *reduced && image == pytorchImage && c.attempt > 1 {
 			continue
 		}
+		name = prefix + "-" + name
 		t.Run(name, func(t *testing.T) {
-			name := "elastic-" + name
 			t.Cleanup(func() { env.clear(t) })
 			env.logIfFailed(t, name)
 			j := env.newTraining(t, program{}, v1alpha1.SchedulerVolcano, name)
 			// Debian's torch 1.13.1 fails on Python 3.11 without both (torch/distributed/elastic/
 			// multiprocessing/api.py: to_std finds neither 0, the default, nor 3).
-			job := j.gang(pytorchImage, []string{
+			job := j.gang(image, []string{
 				"/usr/bin/python3", "-m", "torch.distributed.run", "--redirects=1", "--tee=1", "/opt/elastic.py", "4",
 			})
 			job.Spec.ElasticPolicy = &v1alpha1.ElasticPolicy{MinReplicas: 2}

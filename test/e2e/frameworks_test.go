@@ -52,7 +52,8 @@ func TestFrameworksMeet(t *testing.T) {
 			t.Cleanup(func() { env.clear(t) })
 			env.logIfFailed(t, name)
 			j := env.newTraining(t, program{}, v1alpha1.SchedulerVolcano, name)
-			if err := env.client.Create(t.Context(), j.rolesGang(c.framework, c.command, c.ranks)); err != nil {
+			job := j.rolesGang(c.framework, pytorchImage, c.command, c.ranks)
+			if err := env.client.Create(t.Context(), job); err != nil {
 				t.Fatal(err)
 			}
 			status := j.untilSucceeded().Status
@@ -76,7 +77,8 @@ func TestXGBoostPreempted(t *testing.T) {
 	env.logIfFailed(t, name)
 	j := env.newTraining(t, program{}, v1alpha1.SchedulerVolcano, name)
 	command := []string{"/usr/bin/python3", "/opt/xgboost_ranks.py", "3600"}
-	job := j.rolesGang(v1alpha1.FrameworkXGBoost, command, map[v1alpha1.Role]int32{"Master": 1, "Worker": 1})
+	job := j.rolesGang(v1alpha1.FrameworkXGBoost, pytorchImage, command,
+		map[v1alpha1.Role]int32{"Master": 1, "Worker": 1})
 	if err := j.client.Create(t.Context(), job); err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +92,7 @@ func TestXGBoostPreempted(t *testing.T) {
 
 // rolesGang is a gang in the full form, with a GPU for each rank.
 func (j *training) rolesGang(
-	framework v1alpha1.Framework, command []string, ranks map[v1alpha1.Role]int32,
+	framework v1alpha1.Framework, image string, command []string, ranks map[v1alpha1.Role]int32,
 ) *v1alpha1.TrainingJob {
 	job := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: j.name}}
 	job.Spec.Framework = framework
@@ -100,7 +102,7 @@ func (j *training) rolesGang(
 		job.Spec.ReplicaSpecs[role] = v1alpha1.ReplicaSpec{
 			Replicas: &n,
 			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{
-				Name: "trainer", Image: pytorchImage, Command: command,
+				Name: "trainer", Image: image, Command: command,
 				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
 					corev1.ResourceCPU: resource.MustParse("50m"), corev1.ResourceMemory: resource.MustParse("64Mi"),
 					gpu: resource.MustParse("1"),

@@ -18,7 +18,7 @@ const (
 	busyboxImage = "registry.example.com/busybox:1"
 	mpiImage     = "registry.example.com/mpi:1"
 	agentImage   = "registry.example.com/agent:1"
-	// The images of frameworks are those with their names.
+	// The images of frameworks have the names of their packages.
 	frameworkImages = "registry.example.com/frameworks/"
 )
 
@@ -68,15 +68,36 @@ func images(ctx context.Context, dir string) ([]string, error) {
 	return archives, nil
 }
 
-// imagesOfFrameworks are those of the frameworks that this run plays.
+// imagesOfFrameworks are those of the frameworks that this run plays, one for each lock of packages.
 func imagesOfFrameworks(ctx context.Context) ([]localcluster.Image, error) {
 	frameworks, err := playedFrameworks()
 	if err != nil {
 		return nil, err
 	}
+	files := map[string]string{"/opt/elastic.py": "ranks/elastic.py"}
+	programs, err := filepath.Glob("frameworks/*.py")
+	if err != nil {
+		return nil, err
+	}
+	callbacks, err := filepath.Glob("../../python/trainingjob/*.py")
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range programs {
+		files["/opt/train/"+filepath.Base(p)] = p
+	}
+	for _, c := range callbacks {
+		files["/opt/train/trainingjob/"+filepath.Base(c)] = c
+	}
+	made := map[string]bool{}
 	var images []localcluster.Image
 	for _, f := range frameworks {
-		system, err := debian.Python(ctx)
+		if made[f.packages] {
+			continue
+		}
+		made[f.packages] = true
+		// DeepSpeed compiles a part of itself, and LightGBM needs the compiler's library.
+		system, err := debian.Python(ctx, python.Version(f.packages))
 		if err != nil {
 			return nil, err
 		}
@@ -85,12 +106,12 @@ func imagesOfFrameworks(ctx context.Context) ([]localcluster.Image, error) {
 			return nil, err
 		}
 		images = append(images, localcluster.Image{
-			Name: frameworkImages + f.name + ":1", Layers: []string{system, packages},
-			Files: map[string]string{
-				"/opt/train/gang.py": "frameworks/gang.py", "/opt/train/" + f.program: "frameworks/" + f.program,
-			},
+			Name: frameworkImages + f.packages + ":1", Layers: []string{system, packages}, Files: files,
 			Entrypoint: []string{"/usr/bin/python3"},
-			Env:        []string{"OMP_NUM_THREADS=1", "PYTHONPATH=" + python.Path + ":/opt/train"},
+			Env: []string{
+				"OMP_NUM_THREADS=1", "PYTHONPATH=" + python.Path + ":/opt/train",
+				"PATH=" + python.Path + "/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+			},
 		})
 	}
 	return images, nil

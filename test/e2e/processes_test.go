@@ -17,9 +17,9 @@ import (
 // The node's processes are in PID namespaces of their own, one for the node and one for each container. A
 // parent namespace sees those below it, so this machine's /proc lists them under other numbers.
 
-// trainerOf returns the process of a rank's program: the child of the agent, which is the first process of
-// its container.
-func (j *training) trainerOf(rank int) int {
+// trainerOf returns the process of a rank's program, such as worker-1's: the child of the agent, which is the
+// first process of its container. Programs may have children of their own.
+func (j *training) trainerOf(rank string) int {
 	j.t.Helper()
 	uid := string(j.get().UID)
 	var found []int
@@ -31,15 +31,27 @@ func (j *training) trainerOf(rank int) int {
 		has := func(name, value string) bool {
 			return bytes.Contains(append([]byte{0}, env...), []byte("\x00"+name+"="+value+"\x00"))
 		}
-		isRank := has("RANK", strconv.Itoa(rank)) || has("JAX_PROCESS_ID", strconv.Itoa(rank))
-		if has(checkpoint.EnvJobUID, uid) && isRank && !firstOfContainer(pid) {
+		isRank := has(checkpoint.EnvJobUID, uid) && has("POD_NAME", j.name+"-"+rank)
+		if isRank && !firstOfContainer(pid) && firstOfContainer(parentOf(pid)) && !isAgent(pid) {
 			found = append(found, pid)
 		}
 	}
 	if len(found) != 1 {
-		j.t.Fatalf("the processes of rank %d are %v, not one", rank, found)
+		j.t.Fatalf("the processes of %s are %v, not one", rank, found)
 	}
 	return found[0]
+}
+
+// isAgent reports whether a process is the agent's, which reads checkpoints in a child of itself.
+func isAgent(pid int) bool {
+	name, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	return filepath.Base(name) == "agent"
+}
+
+// parentOf returns 0 for a process that has ended.
+func parentOf(pid int) int {
+	parent, _ := strconv.Atoi(strings.TrimSpace(statusOf(pid, "PPid:")))
+	return parent
 }
 
 func processes() (pids []int) {
@@ -55,14 +67,19 @@ func processes() (pids []int) {
 // firstOfContainer reports whether a process has number 1 in the innermost of its PID namespaces. A process
 // that has ended has not.
 func firstOfContainer(pid int) bool {
+	numbers := strings.Fields(statusOf(pid, "NSpid:"))
+	return len(numbers) > 1 && numbers[len(numbers)-1] == "1"
+}
+
+// statusOf returns a value of a process's status; "" if the process has ended.
+func statusOf(pid int, name string) string {
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	for text := range strings.Lines(string(status)) {
-		if numbers, ok := strings.CutPrefix(text, "NSpid:"); ok {
-			fields := strings.Fields(numbers)
-			return len(fields) > 1 && fields[len(fields)-1] == "1"
+		if value, ok := strings.CutPrefix(text, name); ok {
+			return value
 		}
 	}
-	return false
+	return ""
 }
 
 // signal one process.
@@ -97,7 +114,7 @@ func (j *training) sandboxOf(pid int) []int {
 }
 
 // killSandbox kills all processes of a rank's pod at once, as a crash of the machine would.
-func (j *training) killSandbox(rank int) {
+func (j *training) killSandbox(rank string) {
 	j.t.Helper()
 	for _, pid := range j.sandboxOf(j.trainerOf(rank)) {
 		// When the agent ends the kernel kills the rest of its container.

@@ -166,14 +166,14 @@ func preemptAndKillOperator(j *training) int64 {
 
 // killRank is a failure, which ends the attempt.
 func killRank(j *training) int64 {
-	j.signal(j.trainerOf(2), syscall.SIGKILL)
+	j.signal(j.trainerOf("worker-2"), syscall.SIGKILL)
 	return 0
 }
 
 // preemptAndKillRank kills a rank while its gang drains. The rank is stopped first, so that the drain cannot
 // end earlier.
 func preemptAndKillRank(j *training) int64 {
-	pid := j.trainerOf(2)
+	pid := j.trainerOf("worker-2")
 	j.signal(pid, syscall.SIGSTOP)
 	high := j.preempt()
 	j.untilDraining()
@@ -184,26 +184,26 @@ func preemptAndKillRank(j *training) int64 {
 
 // killSandbox of rank 0: nothing is saved, and nothing reports the last checkpoint.
 func killSandbox(j *training) int64 {
-	j.killSandbox(0)
+	j.killSandbox("worker-0")
 	return 0
 }
 
 func preemptAndKillSandbox(j *training) int64 {
-	j.signal(j.trainerOf(0), syscall.SIGSTOP)
+	j.signal(j.trainerOf("worker-0"), syscall.SIGSTOP)
 	high := j.preempt()
 	j.untilDraining()
-	j.killSandbox(0)
+	j.killSandbox("worker-0")
 	high.remove()
 	return 0
 }
 
 // preemptTearAndKillSandbox tears the newest checkpoint before the attempt ends.
 func preemptTearAndKillSandbox(j *training) int64 {
-	j.signal(j.trainerOf(0), syscall.SIGSTOP)
+	j.signal(j.trainerOf("worker-0"), syscall.SIGSTOP)
 	high := j.preempt()
 	j.untilDraining()
 	_, before := j.tear()
-	j.killSandbox(0)
+	j.killSandbox("worker-0")
 	high.remove()
 	return before
 }

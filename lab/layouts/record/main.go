@@ -33,10 +33,10 @@ type module struct {
 
 var modules = []module{
 	{"torch", []string{"torch"}},
-	{"huggingface", []string{"torch", "huggingface", "layouts"}},
-	{"lightning", []string{"torch", "lightning"}},
-	{"deepspeed", []string{"torch", "huggingface", "deepspeed"}},
-	{"megatron", []string{"torch", "huggingface", "layouts"}},
+	{"huggingface", []string{"torch", "layouts"}},
+	{"lightning", []string{"torch"}},
+	{"deepspeed", []string{"torch"}},
+	{"megatron", []string{"torch", "layouts"}},
 	{"jax", []string{"jax"}},
 	{"tensorflow", []string{"tensorflow"}},
 	{"boosting", []string{"boosting"}},
@@ -84,7 +84,7 @@ func run(ctx context.Context, root, out, only string) (err error) {
 // install unpacks a Debian and each lock's packages, at /opt/LOCK, where they are not there yet.
 func install(ctx context.Context, root string, chosen []module) error {
 	if _, err := os.Stat(filepath.Join(root, "usr")); errors.Is(err, os.ErrNotExist) {
-		rootfs, err := debian.Python(ctx)
+		rootfs, err := debian.Python(ctx, python.Version("torch"))
 		if err != nil {
 			return err
 		}

@@ -12,7 +12,7 @@ import time
 
 ATTEMPT = int(os.environ.get("TRAININGJOB_ATTEMPT", "1"))
 DIR = os.environ["CHECKPOINT_DIR"]
-LOG = "/checkpoints/losses.jsonl"
+LOG = os.environ.get("LOG", "/checkpoints/losses.jsonl")
 RESUME = os.environ.get("RESUME_FROM_CHECKPOINT") or None
 STEPS = int(os.environ.get("STEPS", "100"))
 INTERVAL = 10  # steps between saves
@@ -22,11 +22,10 @@ LAST = 4  # the attempt that is not interrupted
 class Gang:
     """Watches for requests to save and stop, and writes down what happened. Only the first rank writes."""
 
-    def __init__(self, first, signals=True):
-        """signals: this watches for SIGTERM, and reports by the status file; else the framework does both."""
-        self.first, self.ours, self.terminated, self.command, self.done = first, signals, False, {}, ""
-        if signals:
-            signal.signal(signal.SIGTERM, self._terminate)
+    def __init__(self, first, reports=True):
+        """reports: this reports and answers requests; otherwise the framework or package trainingjob does."""
+        self.first, self.reports, self.terminated, self.command, self.done = first, reports, False, {}, ""
+        signal.signal(signal.SIGTERM, self._terminate)
 
     def _terminate(self, *_):
         self.terminated = True
@@ -58,6 +57,7 @@ class Gang:
 
     def saved(self, step):
         why = "interval"
+        self.asked()
         if self.terminated:
             why = "signal"
         elif self.command.get("id", "") != self.done:
@@ -66,7 +66,7 @@ class Gang:
 
     def report(self, step, loss, phase):
         path = os.environ.get("TRAININGJOB_STATUS_FILE")
-        if not path or not self.first or not self.ours:
+        if not path or not self.first or not self.reports:
             return
         status = {"step": step, "totalSteps": STEPS, "phase": phase, "metrics": {"loss": repr(float(loss))}}
         if self.done:

@@ -1,0 +1,44 @@
+"""DistributedDataParallel; rank 0 saves one file with torch.save."""
+
+import os
+
+import torch
+import torch.distributed as dist
+from gang import DIR, RESUME
+from torch.nn.parallel import DistributedDataParallel
+from torch_loop import error, net, train
+
+
+def main():
+    dist.init_process_group("gloo")
+    model = DistributedDataParallel(net())
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    step = 0
+    if RESUME:
+        state = torch.load(RESUME + "/state.pt", weights_only=True)
+        model.module.load_state_dict(state["model"])
+        optimizer.load_state_dict(state["optimizer"])
+        step = state["step"]
+
+    def advance(x):
+        loss = error(model(x), x)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    def save(step, _):
+        if dist.get_rank() != 0:
+            return
+        # The name appears when the file is whole.
+        where = os.path.join(DIR, "step-%d" % step)
+        os.makedirs(where + ".tmp")
+        torch.save({"model": model.module.state_dict(), "optimizer": optimizer.state_dict(), "step": step},
+                   where + ".tmp/state.pt")
+        os.rename(where + ".tmp", where)
+
+    train(step, advance, save, lambda: [p.detach().numpy() for p in model.parameters()])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""The training that PyTorch's trainers share: a small model, on inputs that a seed makes."""
+
+import torch
+import torch.distributed as dist
+from gang import INTERVAL, STEPS, Gang
+
+
+def net():
+    torch.manual_seed(1)
+    torch.set_num_threads(1)
+    return torch.nn.Sequential(torch.nn.Linear(32, 64), torch.nn.Tanh(), torch.nn.Linear(64, 1))
+
+
+def inputs(step, rank):
+    return torch.randn(16, 32, generator=torch.Generator().manual_seed(step * 1000 + rank))
+
+
+def error(y, x):
+    return ((y - x.sum(1, keepdim=True).sin()) ** 2).mean()
+
+
+def train(step, advance, save, weights):
+    """Trains from a step on. advance trains on inputs and returns the loss, save saves a step, and its
+    second argument is whether it is the last save; weights returns arrays of NumPy. All run on all ranks."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    gang = Gang(rank == 0)
+    gang.log("start", step=step)
+    while step < STEPS:
+        loss = advance(inputs(step, rank)).detach().clone()
+        step += 1
+        dist.all_reduce(loss)
+        stop = torch.tensor(gang.stepped(step, loss / size), dtype=torch.int32)
+        dist.all_reduce(stop, dist.ReduceOp.MAX)
+        if stop or step % INTERVAL == 0:
+            save(step, bool(stop) or step == STEPS)
+            gang.saved(step)
+        if stop:
+            gang.stop(step, loss)
+            break
+    else:
+        gang.finished(step, loss, weights())
+    dist.barrier()
+    dist.destroy_process_group()
