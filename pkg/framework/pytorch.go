@@ -16,8 +16,8 @@ func pytorch() Framework {
 	return Framework{
 		Name: "pytorch",
 		Summary: "MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE, NODE_RANK, with at most one GPU LOCAL_RANK, " +
-			"torchrun's PET_*; with spec.elasticPolicy only PET_*, for a c10d rendezvous; with spec.checkpoint " +
-			"TORCH_ELASTIC_SHUTDOWN_TIMEOUT",
+			"torchrun's PET_*; with spec.elasticPolicy only PET_*, for a c10d rendezvous, and " +
+			"TORCH_DISABLE_SHARE_RDZV_TCP_STORE; with spec.checkpoint TORCH_ELASTIC_SHUTDOWN_TIMEOUT",
 		Roles:          []string{"Master", "Worker"},
 		Elastic:        true,
 		ContainerNames: []string{"pytorch"},
@@ -101,5 +101,9 @@ func pytorchElastic(gang Gang, self Rank) []corev1.EnvVar {
 		// A rank that leaves breaks the processes of all others. By default torchrun then ends too, and every
 		// container would be restarted (torch/distributed/elastic/agent/server/api.py, _invoke_run, torch 1.13.1).
 		{Name: "PET_MAX_RESTARTS", Value: fmt.Sprint(gang.Elastic.MaxRestarts)},
+		// A rank that joins later waits for an address that rank 0 publishes only in its first rendezvous, and all
+		// fail after a minute (torch/distributed/elastic/rendezvous/dynamic_rendezvous.py, next_rendezvous,
+		// torch 2.15). With this rank 0 publishes it each time.
+		{Name: "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", Value: "1"},
 	}
 }
