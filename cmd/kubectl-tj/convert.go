@@ -31,7 +31,8 @@ XGBoostJobs, MXJobs, MPIJobs and JAXJobs of Kubeflow, and Volcano Jobs, as YAML 
 file. It prints TrainingJobs and the objects that they need, such as a claim. It connects to no cluster.
 
 A field without a counterpart causes a warning on stderr. If one document cannot be converted, the command
-prints no objects. It passes objects that are not jobs through unchanged.
+prints no objects. It passes objects that run nothing through unchanged. Other objects that start pods are an
+error.
 
 Exit codes: 0 converted, 1 a document or a file has an error, 2 wrong usage, 3 warnings with --strict.`
 

@@ -71,6 +71,14 @@ func TestConvert(t *testing.T) {
 			"",
 			"error: stdin: document 2 (A): kind: ",
 		},
+		"foreign job": {
+			"kubectl apply would start it",
+			good + "---\napiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec: {template: {}}",
+			[]string{"-f", "-"},
+			exitError,
+			"",
+			"error: stdin: document 2 (Job a): kind: batch/v1 Job cannot be converted",
+		},
 		"no YAML": {
 			"the document is named",
 			"a: b: c",

@@ -1,12 +1,10 @@
 package convert
 
 import (
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -68,7 +66,7 @@ type conversion struct {
 
 // Convert makes a TrainingJob of a document. It fails with Errors if the document is not a job that it knows,
 // if a field has a value that cannot be read, or if the TrainingJob API would refuse the result. An object
-// that is no job at all, such as a ConfigMap beside one, is returned as it is, with a warning.
+// that runs nothing, such as a ConfigMap, is returned as it is, with a warning.
 func Convert(doc Document, options Options) (Result, error) {
 	c := &conversion{options: options}
 	source, known := sourceOf(doc)
@@ -97,32 +95,17 @@ func sourceOf(doc Document) (Source, bool) {
 	return Source{}, false
 }
 
-// passThrough keeps what is no job of another system. What looks like one is an error.
-func (c *conversion) passThrough(doc Document) (Result, error) {
-	group, _, _ := strings.Cut(doc.APIVersion, "/")
-	foreign := slices.ContainsFunc(Sources(), func(s Source) bool {
-		return s.APIVersion != "" && strings.HasPrefix(s.APIVersion, group+"/")
-	})
-	switch {
-	case doc.APIVersion == "" || doc.Kind == "":
-		c.fail(field.NewPath("kind"), "the document has no apiVersion and kind, and no bootfile or runtime as "+
-			"TFJob-admin's have: convert knows %s", kinds())
-	case foreign:
-		c.fail(field.NewPath("kind"), "%s %s cannot be converted: convert knows %s",
-			doc.APIVersion, doc.Kind, kinds())
-	}
-	if len(c.errors) > 0 {
-		return Result{}, c.errors
-	}
-	c.warn(field.NewPath("kind"), "%s is no job of another system: it is passed through as it is", doc.Kind)
-	return Result{Objects: []runtime.Object{&unstructured.Unstructured{Object: doc.tree}},
-		Warnings: c.warnings}, nil
-}
-
+// kinds lists the kinds of Sources, with each API version once.
 func kinds() string {
 	var names []string
+	last := ""
 	for _, s := range Sources() {
-		if s.Kind != "" {
+		switch {
+		case s.Kind == "":
+		case s.APIVersion == last:
+			names = append(names, s.Kind)
+		default:
+			last = s.APIVersion
 			names = append(names, s.APIVersion+" "+s.Kind)
 		}
 	}

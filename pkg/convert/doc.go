@@ -9,6 +9,7 @@
 //	kubeflow.go              what Kubeflow's kinds have in common
 //	template.go, restarts.go what a pod template and the roles' restart policies must be here
 //	target.go                what the TrainingJob has no field for, in one place
+//	foreign.go               objects that are not converted: which of them are refused
 //
 // The result says whatever the other system would do by default. Whatever it cannot say is a warning that
 // names the field: nothing is dropped silently. A document that is ambiguous or that the TrainingJob API

@@ -148,12 +148,10 @@ func expand(value []byte, number int) ([]Document, error) {
 		return nil, duplicates[0]
 	}
 	items, isList := tree.([]any)
-	if object, is := tree.(map[string]any); is && !isList {
-		found, has := object["items"].([]any)
-		if kind, _ := object["kind"].(string); !has || kind != "" && !strings.HasSuffix(kind, "List") {
+	if object, is := tree.(map[string]any); is {
+		if items, isList = listItems(object); !isList {
 			return []Document{newDocument(value, object, number, 0)}, nil
 		}
-		items = found
 	} else if !isList {
 		return nil, errors.New("it is no object")
 	}
@@ -163,6 +161,9 @@ func expand(value []byte, number int) ([]Document, error) {
 		if !is {
 			return nil, fmt.Errorf("item %d is no object", i+1)
 		}
+		if _, nested := listItems(object); nested {
+			return nil, fmt.Errorf("item %d is a List: move its items to the List that contains it", i+1)
+		}
 		raw, err := json.Marshal(object)
 		if err != nil {
 			return nil, fmt.Errorf("item %d: %w", i+1, err)
@@ -170,6 +171,13 @@ func expand(value []byte, number int) ([]Document, error) {
 		docs = append(docs, newDocument(raw, object, number, i+1))
 	}
 	return docs, nil
+}
+
+// listItems returns the items of a List, and false for any other object.
+func listItems(object map[string]any) ([]any, bool) {
+	items, has := object["items"].([]any)
+	kind, _ := object["kind"].(string)
+	return items, has && (kind == "" || strings.HasSuffix(kind, "List"))
 }
 
 func newDocument(raw []byte, tree map[string]any, number, item int) Document {

@@ -2,7 +2,6 @@ package convert_test
 
 import (
 	"cmp"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -320,29 +319,15 @@ func TestSplit(t *testing.T) {
 			}
 		})
 	}
-	for _, file := range []string{"", "# nothing", "42", "[1]", "{", "a: b: c", `{"a": 1} x`, "{a: 1}\n{b: 2}"} {
+	for _, file := range []string{
+		"", "# nothing", "42", "[1]", "{", "a: b: c", `{"a": 1} x`, "{a: 1}\n{b: 2}",
+		"kind: List\nitems: [{kind: List, items: [{kind: A}]}]", // kubectl would apply A
+	} {
 		if docs, err := convert.Split([]byte(file)); err == nil {
 			t.Errorf("%q is %v", file, docs)
 		}
 	}
 	if _, err := convert.Split(make([]byte, convert.MaxBytes+1)); err == nil {
 		t.Error("a file without bounds")
-	}
-}
-
-// TestPassThrough: what is no job stays as it is.
-func TestPassThrough(t *testing.T) {
-	docs, err := convert.Split([]byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {b: c}"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := convert.Convert(docs[0], convert.Options{})
-	var problems convert.Errors
-	if err != nil || errors.As(err, &problems) || len(result.Warnings) != 1 {
-		t.Fatalf("%v, %v", result, err)
-	}
-	text, err := yaml.Marshal(result.Objects[0])
-	if want := "apiVersion: v1\ndata:\n  b: c\nkind: ConfigMap\nmetadata:\n  name: a\n"; string(text) != want {
-		t.Errorf("%s, %v", text, err)
 	}
 }
