@@ -23,6 +23,7 @@ var kinds = map[string]map[string]string{
 	"v1":                              {"resourcequotas": "ResourceQuota"},
 	"scheduling.k8s.io/v1":            {"priorityclasses": "PriorityClass"},
 	"mlplatform.example.com/v1alpha1": {"trainingjobs": "TrainingJob"},
+	"trainer.kubeflow.org/v1alpha1":   {"trainjobs": "TrainJob"},
 	"scheduling.volcano.sh/v1beta1":   {"queues": "Queue"},
 	"scheduling.x-k8s.io/v1alpha1":    {"elasticquotas": "ElasticQuota"},
 	"kueue.x-k8s.io/v1beta2": {

@@ -199,6 +199,22 @@ func TestRefusals(t *testing.T) {
 		"two names": {"of jobs", nothing, []string{"timeline", "a", "b"}, exitUsage, []string{"name one job"}},
 		"no such type": {"of jobs", nothing, []string{"explain", "pod/a"}, exitUsage,
 			[]string{`"pod/a" is not a TrainingJob`}},
+		"Kubeflow's type": {
+			"it is another job", nothing, []string{"explain", "trainjob/queue-full"}, exitUsage,
+			[]string{"trainjob/queue-full is a TrainJob of Kubeflow, which this cluster serves", "tj/queue-full"},
+		},
+		"Kubeflow's type, followed": {
+			"too", nothing, []string{"explain", "TrainJob/queue-full", "--watch"}, exitUsage,
+			[]string{"tj/queue-full"},
+		},
+		"Kubeflow's type, its history": {
+			"too", nothing, []string{"timeline", "trainjob/queue-full"}, exitUsage, []string{"tj/queue-full"},
+		},
+		"a type, no server": {
+			"what it means is unknown", nothing,
+			[]string{"timeline", "trainjob/queue-full", "--server", "http://127.0.0.1:1"}, exitError,
+			[]string{"connection refused", "kubectl cluster-info"},
+		},
 		"empty name": {"after a type", nothing, []string{"explain", "tj/"}, exitUsage, []string{"name one job"}},
 		"two queues": {"at once", nothing, []string{"queues", "a", "b"}, exitUsage, []string{"one queue at most"}},
 		"form":       {"unknown", nothing, []string{"explain", "a", "-o", "wide"}, exitUsage, []string{"-o json"}},
@@ -293,6 +309,22 @@ func TestQueuesPartlyReadable(t *testing.T) {
 	}
 }
 
+// TestShortNameWithoutKubeflow: trainjob is a TrainingJob where the cluster does not serve Kubeflow's kind.
+func TestShortNameWithoutKubeflow(t *testing.T) {
+	s := serve(t, "cluster.yaml", "jobs/quota.yaml")
+	s.without = []string{"trainer.kubeflow.org"}
+	for _, command := range []string{"explain", "timeline"} {
+		want := play(t, s.args(command, "tj/queue-full"))
+		if got := play(t, s.args(command, "trainjob/queue-full")); got.code != 0 || got != want {
+			t.Errorf("%s: %+v, want %+v", command, got, want)
+		}
+	}
+	args := append(s.args("__complete", "explain"), "trainjob/f")
+	if got := play(t, args); got.stdout != "trainjob/first-come\n:4\n" {
+		t.Errorf("completion: %+v", got)
+	}
+}
+
 // TestCompletion: of jobs by name, of queues by name or type.
 func TestCompletion(t *testing.T) {
 	s := serve(t, "cluster.yaml", "jobs/quota.yaml")
@@ -303,6 +335,7 @@ func TestCompletion(t *testing.T) {
 		"jobs":       {[]string{"explain", ""}, "holder\nfirst-come\nqueue-full\n:4\n"},
 		"begun":      {[]string{"timeline", "h"}, "holder\n:4\n"},
 		"typed":      {[]string{"explain", "tj/f"}, "tj/first-come\n:4\n"},
+		"Kubeflow's": {[]string{"explain", "trainjob/f"}, ":1\n"},
 		"one job":    {[]string{"explain", "holder", ""}, ":4\n"},
 		"queues":     {[]string{"queues", "res"}, "research\n:4\n"},
 		"queue type": {[]string{"queues", "clusterqueue/"}, "clusterqueue/team-a\n:4\n"},

@@ -38,11 +38,11 @@ func explainCommand(s streams, now clock.PassiveClock) *cobra.Command {
 			"  kubectl tj explain bert --watch\n" +
 			"  kubectl tj explain bert -o json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			name, err := oneJob(cmd, args)
+			job, err := oneJob(cmd, args)
 			if err != nil {
 				return err
 			}
-			return o.run(cmd.Context(), name)
+			return o.run(cmd.Context(), job)
 		},
 	}
 	flags := cmd.Flags()
@@ -53,18 +53,18 @@ func explainCommand(s streams, now clock.PassiveClock) *cobra.Command {
 	return cmd
 }
 
-func (o *explainOptions) run(ctx context.Context, name string) error {
+func (o *explainOptions) run(ctx context.Context, argument jobArgument) error {
 	if err := o.validate(); err != nil {
 		return err
 	}
-	c, err := o.connect(o.streams)
+	c, err := o.connectFor(argument, o.streams)
 	if err != nil {
 		return err
 	}
 	if o.watch {
-		return o.follow(ctx, c, name)
+		return o.follow(ctx, c, argument.name)
 	}
-	job, err := c.job(ctx, name)
+	job, err := c.job(ctx, argument.name)
 	if err != nil {
 		return err
 	}

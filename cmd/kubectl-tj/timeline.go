@@ -35,11 +35,11 @@ func timelineCommand(s streams, now clock.PassiveClock) *cobra.Command {
 		Long:    timelineHelp,
 		Example: "  kubectl tj timeline bert -n team-a\n  kubectl tj timeline bert -o yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			name, err := oneJob(cmd, args)
+			job, err := oneJob(cmd, args)
 			if err != nil {
 				return err
 			}
-			return o.run(cmd.Context(), name)
+			return o.run(cmd.Context(), job)
 		},
 	}
 	o.cluster = newCluster(cmd.Flags())
@@ -48,15 +48,15 @@ func timelineCommand(s streams, now clock.PassiveClock) *cobra.Command {
 	return cmd
 }
 
-func (o *timelineOptions) run(ctx context.Context, name string) error {
+func (o *timelineOptions) run(ctx context.Context, argument jobArgument) error {
 	if err := o.validate(); err != nil {
 		return err
 	}
-	c, err := o.connect(o.streams)
+	c, err := o.connectFor(argument, o.streams)
 	if err != nil {
 		return err
 	}
-	job, err := c.job(ctx, name)
+	job, err := c.job(ctx, argument.name)
 	if err != nil {
 		return err
 	}
