@@ -60,6 +60,7 @@ func Sources() []Source {
 // conversion of one document.
 type conversion struct {
 	report
+	doc        Document
 	options    Options
 	companions []runtime.Object
 }
@@ -68,7 +69,7 @@ type conversion struct {
 // if a field has a value that cannot be read, or if the TrainingJob API would refuse the result. An object
 // that runs nothing, such as a ConfigMap, is returned as it is, with a warning.
 func Convert(doc Document, options Options) (Result, error) {
-	c := &conversion{options: options}
+	c := &conversion{doc: doc, options: options}
 	source, known := sourceOf(doc)
 	if !known {
 		return c.passThrough(doc)
@@ -159,9 +160,14 @@ func (c *conversion) metadata(from metav1.ObjectMeta) metav1.ObjectMeta {
 	if len(to.Annotations) == 0 {
 		to.Annotations = nil
 	}
-	if from.Name == "" {
-		c.fail(path.Child("name"),
-			"the job needs a name, for its ranks have it too; generateName is not enough")
+	switch {
+	case from.Name != "":
+	case from.GenerateName != "":
+		to.Name = from.GenerateName + c.doc.suffix()
+		c.warn(path.Child("generateName"), "becomes the name %s, which equal documents share: kubectl apply runs "+
+			"them once", to.Name)
+	default:
+		c.fail(path.Child("name"), "the job needs a name, for its ranks have it too")
 	}
 	if len(from.OwnerReferences) > 0 {
 		c.warn(path.Child("ownerReferences"), noCounterpart)

@@ -3,6 +3,8 @@ package convert
 import (
 	"bufio"
 	"bytes"
+	"crypto/sha256"
+	"encoding/base32"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,6 +52,16 @@ func (d Document) String() string {
 		name += " (" + what + ")"
 	}
 	return Problem{Message: name}.String()
+}
+
+// suffix of a generated name: 5 characters that depend on the content of the document alone.
+func (d Document) suffix() string {
+	content, err := json.Marshal(d.tree) // with sorted keys, as YAML and JSON differ in their order
+	if err != nil {                      // a document has no value that JSON has not
+		content = d.raw
+	}
+	sum := sha256.Sum256(content)
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:5]
 }
 
 // Split reads the documents of a file: YAML with "---" between them, JSON objects one after another, or a

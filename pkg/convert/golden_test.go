@@ -192,8 +192,13 @@ func TestErrors(t *testing.T) {
 		},
 		"name": {
 			"ranks are named after the job",
-			strings.Replace(worker(""), "{name: a}", "{generateName: a-}", 1),
+			strings.Replace(worker(""), "{name: a}", "{}", 1),
 			"metadata.name: the job needs a name",
+		},
+		"prefix": {
+			"a name that the API refuses",
+			strings.Replace(worker(""), "{name: a}", "{generateName: 4you-}", 1),
+			"metadata.name: the TrainingJob that it becomes is refused",
 		},
 		"result": {
 			"the API's own rules hold",
@@ -256,6 +261,41 @@ func TestErrors(t *testing.T) {
 				t.Errorf("%s: error %v, want %q", c.reason, err, c.want)
 			}
 		})
+	}
+}
+
+// TestGeneratedNames: a document with generateName always has the same name, in YAML and in JSON, so that
+// `kubectl apply` of its TrainingJob a second time changes nothing; another document has another.
+func TestGeneratedNames(t *testing.T) {
+	const volcano = "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {generateName: bert-}\n" +
+		"spec:\n  tasks: [{name: worker, replicas: 2, template: {spec: {containers: [{name: c, image: i, " +
+		"command: [a]}]}}}]\n"
+	inJSON, err := yaml.YAMLToJSON([]byte(volcano))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := []string{
+		volcano, "# a comment\n" + volcano, string(inJSON), strings.Replace(volcano, "2", "3", 1),
+	}
+	names := make([]string, len(files))
+	for i, file := range files {
+		docs, err := convert.Split([]byte(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := convert.Convert(docs[0], convert.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		names[i] = result.Objects[0].(*v1alpha1.TrainingJob).Name
+		want := convert.Problem{Field: "metadata.generateName", Message: "becomes the name " + names[i] +
+			", which equal documents share: kubectl apply runs them once"}
+		if !slices.Contains(result.Warnings, want) {
+			t.Errorf("no warning %q in %v", want, result.Warnings)
+		}
+	}
+	if names[0] != "bert-fb3o3" || names[1] != names[0] || names[2] != names[0] || names[3] == names[0] {
+		t.Errorf("names %q", names)
 	}
 }
 
