@@ -159,7 +159,7 @@ e2e: build ## trainers on a real kubelet that are interrupted and resume bit for
 	go test -tags e2e -count 1 -v -timeout 30m -run '^TestInstall$$' ./test/install
 	go test -tags e2e -count 1 -v -timeout 120m ./test/e2e
 
-# Those between two spaces share an image.
+# Names that are joined by commas share an image, and are played in one cluster.
 FRAMEWORKS ?= jax,keras tensorflow,parameterserver xgboost,lightgbm mxnet \
 	ddp,torchrun,fsdp2,deepspeed-zero2,deepspeed-zero3,huggingface,huggingface-callback,lightning
 

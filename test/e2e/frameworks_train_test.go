@@ -106,18 +106,18 @@ func playedFrameworks() ([]framework, error) {
 const frameworkSteps, frameworkInterval = 600, 3
 
 // TestFrameworksTrain: ranks of a framework find each other by the operator's variables alone, and save in
-// its own way: when the operator asks them to, and at SIGTERM, without losing a step. After SIGKILL they lose
-// what came after the last save. What they compute is the same bit for bit.
+// its own way: when the operator asks them to, and at SIGTERM, without losing a step (but see savesAlone).
+// After SIGKILL they lose what came after the last save. What they compute is the same bit for bit.
 func TestFrameworksTrain(t *testing.T) {
 	frameworks, err := playedFrameworks()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range frameworks {
-		if f.isElastic {
-			testElastic(t, f.name+"-elastic", frameworkImages+f.packages+":1")
-		}
 		t.Run(f.name, func(t *testing.T) {
+			if f.isElastic {
+				testElastic(t, f.name+"-elastic", frameworkImages+f.packages+":1")
+			}
 			t.Cleanup(func() { env.clear(t) })
 			env.logIfFailed(t, f.name)
 			plain := f.submit(t, f.name+"-uninterrupted", "0")

@@ -12,7 +12,7 @@ import time
 
 ATTEMPT = int(os.environ.get("TRAININGJOB_ATTEMPT", "1"))
 DIR = os.environ["CHECKPOINT_DIR"]
-LOG = os.environ.get("LOG", "/checkpoints/losses.jsonl")
+LOG = "/checkpoints/losses.jsonl"
 RESUME = os.environ.get("RESUME_FROM_CHECKPOINT") or None
 STEPS = int(os.environ.get("STEPS", "100"))
 INTERVAL = 10  # steps between saves
