@@ -48,9 +48,12 @@ func readExceptions(t *testing.T) map[string]string {
 	return exceptions
 }
 
+// crdFile has the definition of TrainingJob, below the folder deploy of a tree.
+const crdFile = "crd/mlplatform.example.com_trainingjobs.yaml"
+
 func readCRD(t *testing.T, tree string) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(tree, "deploy/crd/mlplatform.example.com_trainingjobs.yaml"))
+	text, err := os.ReadFile(filepath.Join(tree, "deploy", crdFile))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,14 +13,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
+	"mlplatform.example.com/trainingjob-operator/test/api/judge"
 )
 
 // inventory is every object of the cluster, by resource, namespace and name, and its UID.
@@ -75,6 +78,9 @@ type snapshot struct {
 	objects inventory
 	jobs    map[string]v1alpha1.TrainingJob
 	pods    map[string]podState
+	// former is the definition of the release that is upgraded from. The API server hides the fields that it
+	// lacks from the moment when it is applied, so that they are not compared.
+	former *judge.CRD
 }
 
 // podState is what a restart of a rank would change.
@@ -96,7 +102,14 @@ func (s *stage) snapshot() snapshot {
 		namespace, _, _ := strings.Cut(object, "/")
 		return s.pools[namespace] == nil
 	})
-	shot := snapshot{objects: objects, jobs: map[string]v1alpha1.TrainingJob{}, pods: map[string]podState{}}
+	former, err := judge.ReadCRD(formerRelease(s.t).deploy(crdFile))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	shot := snapshot{
+		objects: objects, former: former,
+		jobs: map[string]v1alpha1.TrainingJob{}, pods: map[string]podState{},
+	}
 	jobs, pods := &v1alpha1.TrainingJobList{}, &corev1.PodList{}
 	if err := s.cluster.Client.List(s.t.Context(), jobs); err != nil {
 		s.t.Fatal(err)
@@ -155,7 +168,7 @@ func (s snapshot) explains(job string) bool {
 
 // changes between two snapshots, of all jobs that are not excepted.
 func (before snapshot) changes(after snapshot, excepted func(name string) bool) []string {
-	was, is := before.facts(excepted), after.facts(excepted)
+	was, is := before.facts(excepted, before.hidden), after.facts(excepted, before.hidden)
 	var found []string
 	for _, key := range slices.Sorted(maps.Keys(was)) {
 		if now, ok := is[key]; !ok {
@@ -172,8 +185,16 @@ func (before snapshot) changes(after snapshot, excepted func(name string) bool) 
 	return found
 }
 
-// facts are what must not change, as text.
-func (s snapshot) facts(excepted func(name string) bool) map[string]string {
+// hidden reports whether a job has fields that the former definition lacks. While that one is applied, the
+// operator that still leads can write them once more, and the API server then stores the job without them.
+func (s snapshot) hidden(job string) bool {
+	j := s.jobs[job]
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&j)
+	return err != nil || !equality.Semantic.DeepEqual(object, s.former.Pruned(object))
+}
+
+// facts are what must not change, as text. Of a job that can be stored again, the version is none.
+func (s snapshot) facts(excepted, storedAgain func(name string) bool) map[string]string {
 	facts := map[string]string{}
 	for key, uid := range s.objects {
 		if _, name, _ := strings.Cut(key, "/"); !excepted(name) {
@@ -182,17 +203,11 @@ func (s snapshot) facts(excepted func(name string) bool) map[string]string {
 	}
 	for name, j := range s.jobs {
 		if !excepted(name) {
-			version, status := j.ResourceVersion, j.Status.DeepCopy()
-			if s.explains(name) {
-				b := status.Scheduling.Blocker
-				version, status.Message, b.Message, b.NextStep, b.ObservedTime = "", "", "", "", nil
-				for i := range status.Conditions {
-					status.Conditions[i].Message = ""
-				}
+			j := j.DeepCopy()
+			if storedAgain(name) {
+				j.ResourceVersion = ""
 			}
-			facts["the job "+name] = indented(map[string]any{
-				"resourceVersion": version, "spec": j.Spec, "status": status,
-			})
+			facts["the job "+name] = s.factsOf(j)
 		}
 	}
 	for name, p := range s.pods {
@@ -201,6 +216,25 @@ func (s snapshot) facts(excepted func(name string) bool) map[string]string {
 		}
 	}
 	return facts
+}
+
+// factsOf a job, which is changed.
+func (s snapshot) factsOf(j *v1alpha1.TrainingJob) string {
+	if s.explains(j.Name) {
+		b := j.Status.Scheduling.Blocker
+		j.ResourceVersion, j.Status.Message, b.Message, b.NextStep, b.ObservedTime = "", "", "", "", nil
+		for i := range j.Status.Conditions {
+			j.Status.Conditions[i].Message = ""
+		}
+	}
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(j)
+	if err != nil {
+		return err.Error()
+	}
+	object = s.former.Pruned(object)
+	return indented(map[string]any{
+		"resourceVersion": j.ResourceVersion, "spec": object["spec"], "status": object["status"],
+	})
 }
 
 func indented(value any) string {

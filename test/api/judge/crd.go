@@ -112,7 +112,7 @@ func (c *CRD) Rules() []string { return c.texts }
 // Judge says what the API server answers to the creation of an object, or to the update of old where that is
 // not nil: nothing if it takes it. The object is not changed.
 func (c *CRD) Judge(ctx context.Context, object, old map[string]any) field.ErrorList {
-	object = c.pruned(object)
+	object = c.Pruned(object)
 	u := &unstructured.Unstructured{Object: object}
 	errs := genericvalidation.ValidateObjectMetaAccessor(metav1.Object(u), true,
 		genericvalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
@@ -146,7 +146,7 @@ func blocksRules(errs field.ErrorList) bool {
 
 // Broken lists the rules that an object breaks, as numbers in Rules; none where its schema forbids looking.
 func (c *CRD) Broken(ctx context.Context, object, old map[string]any) []int {
-	object = c.pruned(object)
+	object = c.Pruned(object)
 	if blocksRules(validation.ValidateCustomResource(nil, object, c.schema)) {
 		return nil
 	}
@@ -168,7 +168,9 @@ func (c *CRD) RulesHold(ctx context.Context, object, old map[string]any) bool {
 	return len(errs) == 0
 }
 
-func (c *CRD) pruned(object map[string]any) map[string]any {
+// Pruned returns a copy of an object without the fields that the schema lacks, as the API server stores it
+// and shows it.
+func (c *CRD) Pruned(object map[string]any) map[string]any {
 	object = runtime.DeepCopyJSON(object)
 	pruning.Prune(object, c.structural, true)
 	return object
