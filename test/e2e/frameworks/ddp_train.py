@@ -6,7 +6,7 @@ import torch
 import torch.distributed as dist
 from gang import DIR, RESUME
 from torch.nn.parallel import DistributedDataParallel
-from torch_loop import error, net, train
+from torch_loop import advances, net, train
 
 
 def main():
@@ -20,13 +20,6 @@ def main():
         optimizer.load_state_dict(state["optimizer"])
         step = state["step"]
 
-    def advance(x):
-        loss = error(model(x), x)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss
-
     def save(step, _):
         if dist.get_rank() != 0:
             return
@@ -37,7 +30,7 @@ def main():
                    where + ".tmp/state.pt")
         os.rename(where + ".tmp", where)
 
-    train(step, advance, save, lambda: [p.detach().numpy() for p in model.parameters()])
+    train(step, advances(model, optimizer), save, lambda: [p.detach().numpy() for p in model.parameters()])
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from gang import DIR, RESUME
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
-from torch_loop import error, net, train
+from torch_loop import advances, net, train
 
 
 def main():
@@ -33,13 +33,6 @@ def main():
         set_state_dict(model, optimizer, model_state_dict=loaded["model"], optim_state_dict=loaded["optimizer"])
         step = int(loaded["step"])
 
-    def advance(x):
-        loss = error(model(x), x)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss
-
     def save(step, last):
         while writing:
             writing.pop().result()
@@ -49,7 +42,8 @@ def main():
         else:
             writing.append(dcp.async_save(state(step), checkpoint_id=where, process_group=saves))
 
-    train(step, advance, save, lambda: [p.full_tensor().detach().numpy() for p in model.parameters()])
+    train(step, advances(model, optimizer), save,
+          lambda: [p.full_tensor().detach().numpy() for p in model.parameters()])
 
 
 if __name__ == "__main__":
