@@ -1,5 +1,6 @@
-"""DistributedDataParallel; rank 0 saves one file with torch.save."""
+"""DistributedDataParallel; rank 0 saves one file with torch.save, and a manifest."""
 
+import json
 import os
 
 import torch
@@ -23,12 +24,15 @@ def main():
     def save(step, _):
         if dist.get_rank() != 0:
             return
-        # The name appears when the file is whole.
         where = os.path.join(DIR, "step-%d" % step)
-        os.makedirs(where + ".tmp")
+        os.makedirs(where)
         torch.save({"model": model.module.state_dict(), "optimizer": optimizer.state_dict(), "step": step},
-                   where + ".tmp/state.pt")
-        os.rename(where + ".tmp", where)
+                   where + "/state.pt")
+        # As docs/checkpoints.md: the save is complete when its manifest has its name.
+        files = [{"name": "state.pt", "size": os.path.getsize(where + "/state.pt")}]
+        with open(where + "/manifest.tmp", "w") as f:
+            json.dump({"version": 1, "step": step, "files": files}, f)
+        os.rename(where + "/manifest.tmp", where + "/trainingjob-manifest.json")
 
     train(step, advances(model, optimizer), save, lambda: [p.detach().numpy() for p in model.parameters()])
 
