@@ -1,4 +1,4 @@
-"""LightGBM: all ranks listen, and the first one saves."""
+"""LightGBM: all ranks listen, and the first one saves and decides when to stop."""
 
 import os
 import socket
@@ -43,8 +43,9 @@ def main():
             env.model.save_model(where + "/model.txt")
             job.commit(where, step)
             gang.saved(step)
-        if job.should_stop:
-            sys.exit(0)  # the others cannot go on, and are ended
+        # Rank 0 cannot end its iteration without the others: they train on at SIGTERM, until it has saved.
+        if rank == 0 and job.should_stop:
+            sys.exit(0)
 
     matrix = lightgbm.Dataset(data, numpy.sin(data.sum(1)), free_raw_data=False)
     model = lightgbm.train(
