@@ -15,8 +15,8 @@ import (
 	"strings"
 )
 
-// PyTorch returns the path of a tar of a Debian with PyTorch and XGBoost. Debian's PyTorch has gloo and no
-// torch.distributed.checkpoint. It needs mmdebstrap, and root.
+// PyTorch returns the path of a tar of a Debian 13 with its PyTorch 2.6, which has gloo, and its XGBoost. It
+// needs mmdebstrap, and root.
 func PyTorch(ctx context.Context) (string, error) {
 	return rootFilesystem(ctx, "PyTorch", pytorch())
 }
@@ -40,20 +40,21 @@ func MPI(ctx context.Context) (string, error) {
 	return rootFilesystem(ctx, "MPI", mpi())
 }
 
-// pytorch are arguments of mmdebstrap. Documentation, headers, torch's tests, python3-sympy and the graphics
-// drivers that OpenCV depends on are left out: no training needs them, and they would make the image half as
-// large again.
+// pytorch are arguments of mmdebstrap. Documentation, headers, torch's tests and the graphics drivers that
+// OpenCV depends on are left out: no training needs them, and they would make the image half as large again.
 func pytorch() []string {
-	args := []string{"--variant=essential", "--include=python3-torch,python3-xgboost"}
-	for _, path := range []string{
-		"/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/usr/share/icons/*", "/usr/include/*",
+	args := small("python3-torch,python3-xgboost", "/usr/include/*", "/usr/share/icons/*",
 		"/usr/lib/python3/dist-packages/torch/bin/test_*",
-		"/usr/lib/*/dri/*", "/usr/lib/*/libLLVM*", "/usr/lib/*/libz3*", "/usr/lib/*/mfx/*", "/usr/lib/*/libmfxhw*",
-	} {
-		args = append(args, "--dpkgopt=path-exclude="+path)
-	}
-	// Not by path-exclude: the package's installation compiles its files.
-	return append(args, `--customize-hook=rm -r "$1"/usr/lib/python3/dist-packages/sympy`, "bookworm")
+		"/usr/lib/*/dri/*", "/usr/lib/*/libLLVM*", "/usr/lib/*/mfx/*", "/usr/lib/*/libmfxhw*")
+	// Debian builds it without libuv, which its own rendezvous ask for. A torchrun of 2.3 to 2.7 that SIGTERM
+	// ends closes the rendezvous for all others; 2.8 does not (pytorch/pytorch#152525).
+	const mended = `cd "$1"/usr/lib/python3/dist-packages/torch/distributed && ` +
+		`sed -i 's/"USE_LIBUV", "1"/"USE_LIBUV", "0"/' rendezvous.py && ` +
+		`sed -i 's/multi_tenant=True,/multi_tenant=True, use_libuv=False,/' ` +
+		`elastic/rendezvous/c10d_rendezvous_backend.py elastic/rendezvous/static_tcp_rendezvous.py ` +
+		`elastic/rendezvous/dynamic_rendezvous.py && ` +
+		`sed -i '/if not is_restart and self._rdzv_handler:/,+1d' elastic/agent/server/local_elastic_agent.py`
+	return append(args, "--customize-hook="+mended, "trixie")
 }
 
 func mpi() []string {

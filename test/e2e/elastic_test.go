@@ -36,10 +36,8 @@ func testElastic(t *testing.T, prefix, image string) {
 			t.Cleanup(func() { env.clear(t) })
 			env.logIfFailed(t, name)
 			j := env.newTraining(t, program{}, v1alpha1.SchedulerVolcano, name)
-			// Debian's torch 1.13.1 fails on Python 3.11 without both (torch/distributed/elastic/
-			// multiprocessing/api.py: to_std finds neither 0, the default, nor 3).
 			job := j.gang(image, []string{
-				"/usr/bin/python3", "-m", "torch.distributed.run", "--redirects=1", "--tee=1", "/opt/elastic.py", "4",
+				"/usr/bin/python3", "-m", "torch.distributed.run", "/opt/elastic.py", "4",
 			})
 			job.Spec.ElasticPolicy = &v1alpha1.ElasticPolicy{MinReplicas: 2}
 			if err := j.client.Create(t.Context(), job); err != nil {

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Trains a small model with XGBoost on all ranks of a gang: rank 0 also runs the tracker.
 
-The collective reads where the tracker is, and which task this is, from DMLC_* itself. Every rank exits 0 only
-if an allreduce gave the right sum, and all ranks have trained the same model. The first attempt adds up for
-as many seconds as the argument says.
+Where the tracker is, and which task this is, stands in DMLC_*. Every rank exits 0 only if an allreduce gave the
+right sum, and all ranks have trained the same model. The first attempt adds up for as many seconds as the
+argument says.
 """
 
 import hashlib
@@ -15,12 +15,13 @@ import time
 import numpy
 import xgboost
 from xgboost import collective
+from xgboost.tracker import RabitTracker
 
 rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 tracker = None
 if rank == 0:
-    tracker = xgboost.RabitTracker(host_ip="0.0.0.0", n_workers=size, port=int(os.environ["MASTER_PORT"]), sortby="task")
-    tracker.start(size)
+    tracker = RabitTracker(n_workers=size, host_ip="0.0.0.0", port=int(os.environ["MASTER_PORT"]), sortby="task")
+    tracker.start()
 deadline = time.monotonic() + 300
 while True:  # until the tracker's name is known, and it listens
     try:
@@ -31,7 +32,8 @@ while True:  # until the tracker's name is known, and it listens
             raise
         time.sleep(0.5)
 
-collective.init()
+collective.init(dmlc_communicator="rabit", dmlc_tracker_uri=os.environ["DMLC_TRACKER_URI"],
+                dmlc_tracker_port=int(os.environ["DMLC_TRACKER_PORT"]), dmlc_task_id=os.environ["DMLC_TASK_ID"])
 assert collective.get_world_size() == size, (collective.get_world_size(), size)
 assert collective.get_rank() == rank, (collective.get_rank(), rank)
 total = collective.allreduce(numpy.array([rank + 1.0]), collective.Op.SUM)[0]
@@ -51,5 +53,5 @@ digest = hashlib.sha256(model.save_raw("json")).hexdigest()
 assert collective.broadcast(digest, 0) == digest, "the ranks have trained different models"
 collective.finalize()
 if tracker is not None:
-    tracker.join()
+    tracker.wait_for()
 print("rank %d of %d: the sum is %d, the model %s" % (rank, size, total, digest), flush=True)
