@@ -48,7 +48,7 @@ type Machine struct {
 
 // Stack is one way of running gangs.
 type Stack struct {
-	// Name such as "ours/volcano", "raw/volcano", "kubeflow/volcano", "volcano-job".
+	// Name such as "ours/volcano", "raw/volcano", "trainer/volcano", "volcano-job".
 	Name string `json:"name"`
 	// Title for people, such as "TrainingJob on Volcano".
 	Title string `json:"title"`

@@ -16,7 +16,7 @@ const (
 	// Youngest first: the least valuable, then who was admitted last, until the gang fits; those that are not
 	// needed are spared in the reverse order.
 	Youngest Order = "youngest"
-	// Kueue's is the same by its quota, which knows no nodes (pkg/scheduler/preemption v0.19.1:
+	// Kueue's is the same by its quota, which knows no nodes (pkg/scheduler/preemption v0.19.2:
 	// CandidatesOrdering, fillBackWorkloads). If the nodes then have no capacity, the scheduler that binds
 	// the gang preempts, too: Native, with the operator's schedulers.kueue.binder "native".
 	Kueue Order = "kueue"

@@ -99,7 +99,7 @@ func strippedGroup(group unstructured.Unstructured) unstructured.Unstructured {
 		}
 	}
 	// A Workload of Kueue's that carries the UID of a job, and has no owner, counts as left behind: Kueue
-	// finishes it (pkg/controller/core/workload_controller.go of v0.19.1, isOrphanedWorkload).
+	// finishes it (pkg/controller/core/workload_controller.go of v0.19.2, isOrphanedWorkload).
 	if labels, ok := metadata["labels"].(map[string]any); ok {
 		delete(labels, labelJobUID)
 	}

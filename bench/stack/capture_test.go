@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/bench/workload"
 )
 
@@ -57,7 +58,7 @@ func TestPodOfTemplate(t *testing.T) {
 		return corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
 				Name:        gang + "-worker-" + rank,
-				Labels:      map[string]string{labelJob: gang, labelReplicaIndex: rank, "restarts": "1"},
+				Labels:      map[string]string{labelJob: gang, v1alpha1.LabelKubeflowReplicaIndex: rank, "restarts": "1"},
 				Annotations: map[string]string{"scheduling.k8s.io/group-name": gang},
 			},
 			Spec: corev1.PodSpec{

@@ -19,7 +19,7 @@ import (
 // namespace, since workloads differ in the size of their clusters.
 const queueName = "bench"
 
-// labelQueue names a job's LocalQueue (QueueLabel in pkg/controller/constants/constants.go of v0.19.1).
+// labelQueue names a job's LocalQueue (QueueLabel in pkg/controller/constants/constants.go of v0.19.2).
 const labelQueue = "kueue.x-k8s.io/queue-name"
 
 // KueueJob runs gangs as Kubernetes' Jobs, admitted by Kueue and bound pod by pod by kube-scheduler.

@@ -62,7 +62,9 @@ func (o ours) Render(namespace string, g workload.Gang) []client.Object {
 }
 
 // Rank implements Renderer.
-func (o ours) Rank(pod *corev1.Pod) (int, error) { return rankLabel(pod, labelReplicaIndex) }
+func (o ours) Rank(pod *corev1.Pod) (int, error) {
+	return rankLabel(pod, v1alpha1.LabelKubeflowReplicaIndex)
+}
 
 func (o ours) Start(ctx context.Context, e Environment) (Session, error) {
 	op, err := startOperator(ctx, e, o.scheduler)

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/bench/workload"
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
@@ -46,8 +47,11 @@ func TestPeers(t *testing.T) {
 		// stay is how many of four ranks run on when a gang of higher priority takes the GPUs of two.
 		stay int
 	}{
-		// Each rank is a job of its own to Kubeflow.
-		"kubeflow": {stack: Kubeflow{VolcanoJob{settings}}, replaced: 1, stay: 2},
+		// By default the Job controller replaces a rank alone, and the others keep their GPUs.
+		"trainer, stock runtime": {stack: stockRuntime{Trainer{VolcanoJob{settings}}}, replaced: 1, stay: 2},
+		// The Job fails with its first rank, and JobSet recreates it.
+		"trainer":       {stack: Trainer{VolcanoJob{settings}}, replaced: 4, stay: 0},
+		"kueue trainer": {stack: KueueTrainer{KueueJob{settings}}, replaced: 4, stay: 0},
 		// Every restart counts, whatever its cause, and with the default of maxRetry the third would be none
 		// (pkg/controllers/job/state/restarting.go of v1.14.1): see maxRestarts.
 		"volcano job": {stack: VolcanoJob{settings}, replaced: 4, stay: 0},
@@ -72,6 +76,26 @@ func TestPeers(t *testing.T) {
 			p.deleteAll(t)
 		})
 	}
+}
+
+// stockRuntime is Trainer with the policies for failures of its release's runtimes: they have none.
+type stockRuntime struct{ Trainer }
+
+func (s stockRuntime) Queue(namespace string, gpus int) []client.Object {
+	runtimes := s.Trainer.Queue(namespace, gpus)
+	for _, object := range runtimes {
+		runtime := object.(*unstructured.Unstructured).Object
+		unstructured.RemoveNestedField(runtime, "spec", "template", "spec", "failurePolicy")
+		jobs, _, _ := unstructured.NestedSlice(runtime, "spec", "template", "spec", "replicatedJobs")
+		node := jobs[0].(map[string]any)
+		unstructured.RemoveNestedField(node, "template", "spec", "backoffLimit")
+		unstructured.RemoveNestedField(node, "template", "spec", "template", "spec", "restartPolicy")
+		err := unstructured.SetNestedSlice(runtime, jobs, "spec", "template", "spec", "replicatedJobs")
+		if err != nil {
+			panic(err) // it was there
+		}
+	}
+	return runtimes
 }
 
 // peer is a stack on its cluster.
@@ -274,7 +298,7 @@ func (p *peer) admitted(t *testing.T, gang workload.Gang) string {
 	return fmt.Sprintf("none of %d objects says so", len(list.Items))
 }
 
-// finished are the final states of a job: the conditions of Kubernetes', Kubeflow's and JobSet's jobs, and
+// finished are the final states of a job: the conditions of Kubernetes' Jobs, TrainJobs and JobSets, and
 // the phase of Volcano's.
 var finished = []string{"Complete", "Succeeded", "Completed"}
 
@@ -356,7 +380,8 @@ func (p *peer) states(t *testing.T, gang workload.Gang) string {
 func (p *peer) eventually(t *testing.T, what string, missing func() string) {
 	t.Helper()
 	var last string
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true,
+	// The Job controller waits up to 80 s before it replaces the fourth rank of a Job.
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 3*time.Minute, true,
 		func(context.Context) (bool, error) {
 			last = missing()
 			return last == "", nil

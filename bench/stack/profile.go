@@ -27,10 +27,10 @@ var equal = localcluster.Limits{QPS: 2000, Burst: 4000, Workers: 10}
 // versions of the programs, as in the module files of the components.
 var versions = map[string]string{
 	components.Kubernetes:       "v1.37.2",
-	components.Volcano:          "v1.14.1",
-	components.Kueue:            "v0.19.1",
+	components.Volcano:          "v1.15.1",
+	components.Kueue:            "v0.19.2",
 	components.JobSet:           "v0.12.0",
-	components.TrainingOperator: "v1.9.3",
+	components.Trainer:          "v2.3.0",
 	components.SchedulerPlugins: "v0.34.7",
 }
 
@@ -46,11 +46,10 @@ func versionsOf(names ...string) map[string]string {
 var stockLimits = map[string]localcluster.Limits{
 	// cmd/controller-manager/app/options/options.go; installer/helm/chart/volcano/values.yaml has the same.
 	localcluster.ProcessVolcanoController: {QPS: 50, Burst: 100, Workers: 3},
-	// cmd/training-operator.v1/main.go. All of its clients share them. v1.9.0 has no flags for its clients, each
-	// of which has controller-runtime's 20 and 30 for itself.
-	localcluster.ProcessTrainingOperator: {QPS: 20, Burst: 30, Workers: 1},
+	// manifests/base/manager/controller_manager_config.yaml. The workers are those for TrainJobs.
+	localcluster.ProcessTrainer: {QPS: 50, Burst: 100, Workers: 5},
 	// config/components/manager/controller_manager_config.yaml. The workers are those for Jobs; there are 10 for
-	// Workloads, and 1 for JobSets, which the file does not name.
+	// Workloads, and 1 for JobSets and TrainJobs, which the file does not name.
 	localcluster.ProcessKueue: {QPS: 300, Burst: 500, Workers: 5},
 	// api/config/v1alpha1/defaults.go. The controllers have controller-runtime's default of one worker each, and
 	// no setting for it (main.go).
@@ -86,9 +85,7 @@ func (p Profile) settings(program string) []result.Setting {
 	}
 }
 
-func (p Profile) trainingOperator() []result.Setting {
-	return p.settings(localcluster.ProcessTrainingOperator)
-}
+func (p Profile) trainer() []result.Setting { return p.settings(localcluster.ProcessTrainer) }
 
 func (p Profile) volcanoController() []result.Setting {
 	return p.settings(localcluster.ProcessVolcanoController)
@@ -104,8 +101,8 @@ func (p Profile) kueue() []result.Setting {
 	return append(settings,
 		result.Setting{Program: localcluster.ProcessKueue, Name: "workers for Workloads", Value: "10", Stock: true},
 		result.Setting{
-			Program: localcluster.ProcessKueue, Name: "workers for JobSets", Value: strconv.Itoa(workers),
-			Stock: workers == 1,
+			Program: localcluster.ProcessKueue, Name: "workers for JobSets and TrainJobs",
+			Value: strconv.Itoa(workers), Stock: workers == 1,
 		})
 }
 

@@ -22,7 +22,7 @@ func TestVersions(t *testing.T) {
 	required := map[string]string{
 		components.Kubernetes: "k8s.io/kubernetes", components.Volcano: "volcano.sh/volcano",
 		components.Kueue: "sigs.k8s.io/kueue", components.JobSet: "sigs.k8s.io/jobset",
-		components.TrainingOperator: "github.com/kubeflow/training-operator",
+		components.Trainer:          "github.com/kubeflow/trainer/v2",
 		components.SchedulerPlugins: "sigs.k8s.io/scheduler-plugins",
 	}
 	got := map[string]string{}

@@ -27,7 +27,7 @@ func All(profile Profile) []Stack {
 // peers are the stacks that are not ours.
 func peers(profile Profile) []Renderer {
 	volcano, kueue := VolcanoJob{profile}, KueueJob{profile}
-	return []Renderer{Kubeflow{volcano}, volcano, kueue, KueueJobSet{kueue}}
+	return []Renderer{Trainer{volcano}, volcano, kueue, KueueJobSet{kueue}, KueueTrainer{kueue}}
 }
 
 // Named are the stacks with these names, in the order of All, each once. "raw" and "ours" stand for those on

@@ -101,13 +101,8 @@ func TestRank(t *testing.T) {
 		want   int
 		fails  bool
 	}{
-		"kubeflow master": {
-			"the master is rank 0", Kubeflow{}, labels(labelReplicaType, "master", labelReplicaIndex, "0"), 0, false,
-		},
-		"kubeflow worker": {
-			"workers come after it", Kubeflow{}, labels(labelReplicaType, "worker", labelReplicaIndex, "2"), 3, false,
-		},
-		"kubeflow neither":  {"it has no type", Kubeflow{}, labels(labelReplicaIndex, "1"), 0, true},
+		"trainer":           {"there is one Job", Trainer{}, labels(index, "3"), 3, false},
+		"kueue trainer":     {"there is one Job", KueueTrainer{}, labels(index, "1"), 1, false},
 		"volcano job":       {"there is one task", VolcanoJob{}, labels(task, "3"), 3, false},
 		"kueue job":         {"it is indexed", KueueJob{}, labels(index, "2"), 2, false},
 		"kueue jobset":      {"there is one Job", KueueJobSet{}, labels(index, "1"), 1, false},
@@ -130,9 +125,11 @@ func TestCluster(t *testing.T) {
 		stack Renderer
 		want  localcluster.Options
 	}{
-		"kubeflow": {Kubeflow{VolcanoJob{Equal}}, localcluster.Options{
-			Schedulers: []string{"volcano"}, AddOns: []string{"training-operator"},
-			Limits: map[string]localcluster.Limits{"training-operator": equal, "vc-controller-manager": equal},
+		"trainer": {Trainer{VolcanoJob{Equal}}, localcluster.Options{
+			Schedulers: []string{"volcano"}, AddOns: []string{"jobset", "trainer"},
+			Limits: map[string]localcluster.Limits{
+				"trainer": equal, "jobset": {QPS: equal.QPS, Burst: equal.Burst}, "vc-controller-manager": equal,
+			},
 		}},
 		"volcano job": {VolcanoJob{Stock}, localcluster.Options{
 			Schedulers: []string{"volcano"}, Limits: map[string]localcluster.Limits{"vc-controller-manager": none},

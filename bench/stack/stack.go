@@ -4,7 +4,7 @@
 //	stack.go        what every way has in common; registry.go lists them
 //	renderer.go     stacks that render gangs as objects; client.go writes them
 //	ours.go         TrainingJobs
-//	kubeflow.go     PyTorchJobs of Kubeflow's training operator, on Volcano
+//	trainer.go      TrainJobs of Kubeflow Trainer, on Volcano or admitted by Kueue
 //	volcanojob.go   Volcano's own Jobs
 //	kueuejob.go     Kubernetes' Jobs, admitted by Kueue
 //	kueuejobset.go  JobSets, admitted by Kueue

@@ -3,9 +3,11 @@ package stack
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	batchv1alpha1 "volcano.sh/apis/pkg/apis/batch/v1alpha1"
 	busv1alpha1 "volcano.sh/apis/pkg/apis/bus/v1alpha1"
+	schedulingv1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
 
 	"mlplatform.example.com/trainingjob-operator/bench/result"
 	"mlplatform.example.com/trainingjob-operator/bench/workload"
@@ -69,4 +71,17 @@ func (s VolcanoJob) Admission() *Admission { return volcanoAdmission() }
 // Rank implements Renderer.
 func (s VolcanoJob) Rank(pod *corev1.Pod) (int, error) {
 	return rankLabel(pod, batchv1alpha1.TaskIndex)
+}
+
+// volcanoAdmission is read from Volcano's PodGroups: the gang plugin sets the condition once enough ranks of
+// the gang have a place (pkg/scheduler/plugins/gang/gang.go of v1.14). The phase says less: with the
+// configuration that ships a group is Inqueue at once.
+func volcanoAdmission() *Admission {
+	return &Admission{
+		Resource: schedulingv1beta1.SchemeGroupVersion.WithResource("podgroups"),
+		Gang:     owner,
+		Admitted: func(group *unstructured.Unstructured) bool {
+			return conditionTrue(group, string(schedulingv1beta1.PodGroupScheduled))
+		},
+	}
 }

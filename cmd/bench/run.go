@@ -174,8 +174,8 @@ func (o runOptions) defaultStacks() []string {
 	case workload.SetQuick:
 		return []string{"raw/volcano", "ours/volcano", "volcano-job"}
 	case workload.SetFull:
-		return []string{"raw", "ours", "kubeflow", "volcano-job", "kueue-job", "kueue-jobset"}
+		return []string{"raw", "ours", "trainer", "volcano-job", "kueue-job", "kueue-jobset", "kueue-trainer"}
 	default:
-		return []string{"raw", "ours", "kubeflow", "volcano-job"}
+		return []string{"raw", "ours", "trainer", "volcano-job"}
 	}
 }

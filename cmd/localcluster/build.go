@@ -30,7 +30,7 @@ func buildCommand() *cobra.Command {
 	}
 	cmd.Flags().StringSliceVar(&options.Schedulers, "scheduler", nil, "gang schedulers to build (default: all)")
 	cmd.Flags().StringSliceVar(&options.AddOns, "add-on", nil,
-		"operators to build that benchmarks compare with ours: training-operator, jobset")
+		"operators to build that benchmarks compare with ours: jobset, trainer")
 	cmd.Flags().BoolVar(&options.RealNode, "real-node", false,
 		"also build what a node with a real kubelet needs")
 	addModulesFlag(cmd, &options.Modules)

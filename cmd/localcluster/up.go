@@ -45,7 +45,7 @@ stay until "bin/localcluster down".`,
 	flags := cmd.Flags()
 	flags.StringSliceVar(&options.Schedulers, "scheduler", schedulers.Together(), "gang schedulers to run")
 	flags.StringSliceVar(&options.AddOns, "add-on", nil,
-		"operators to run with them: training-operator (Kubeflow's, on volcano), jobset")
+		"operators to run with them: jobset, trainer (Kubeflow's, with jobset)")
 	flags.IntVar(&options.Nodes, "nodes", 4, "number of fake nodes")
 	flags.IntVar(&options.GPUsPerNode, "gpus", 8, "GPUs of each node (nvidia.com/gpu)")
 	flags.StringVar(&options.CPUPerNode, "cpu", "96", "CPUs of each node")

@@ -25,12 +25,12 @@ const (
 	SchedulerKueue        = servers.SchedulerKueue
 )
 
-// Add-ons that Up knows: other operators for gangs, which benchmarks compare with ours. TrainingOperator is
-// Kubeflow's, with Volcano as its gang scheduler, which it needs. JobSet's gangs are admitted by Kueue where
-// it runs with KueueReleaseConfiguration.
+// Add-ons that Up knows: other operators for gangs, which benchmarks compare with ours. Trainer is
+// Kubeflow's; it needs JobSet, and makes groups for Volcano where that runs. Kueue admits the gangs of both
+// where it runs with KueueReleaseConfiguration.
 const (
-	AddOnTrainingOperator = servers.AddOnTrainingOperator
-	AddOnJobSet           = servers.AddOnJobSet
+	AddOnJobSet  = servers.AddOnJobSet
+	AddOnTrainer = servers.AddOnTrainer
 )
 
 // KueueReleaseConfiguration is, in Options.Configurations, the one of Kueue's release.
@@ -41,8 +41,8 @@ const (
 	ProcessVolcanoScheduler  = servers.ProcessVolcanoScheduler
 	ProcessVolcanoController = servers.ProcessVolcanoController
 	ProcessKueue             = servers.ProcessKueue
-	ProcessTrainingOperator  = servers.ProcessTrainingOperator
 	ProcessJobSet            = servers.ProcessJobSet
+	ProcessTrainer           = servers.ProcessTrainer
 )
 
 // Limits are how much a process does at a time. A field that is zero leaves it at the program's own default.
@@ -67,7 +67,7 @@ type Options struct {
 	// CoschedulingFlags replace those flags of scheduler-plugins' scheduler that go with the configuration in
 	// Modules (see servers.Config). Default: those that ship; empty and not nil means none.
 	CoschedulingFlags []string
-	// AddOns to run next to the schedulers: AddOnTrainingOperator, AddOnJobSet. Default: none.
+	// AddOns to run next to the schedulers: AddOnJobSet, AddOnTrainer. Default: none.
 	AddOns []string
 	// Limits by process, in the place of the local cluster's own: those of Volcano are raised, Kueue's are those
 	// of its configuration, and add-ons have the defaults of their programs. A zero value here gives a process
@@ -152,8 +152,8 @@ func (o Options) withExtensionDefaults() (Options, error) {
 		return o, err
 	}
 	o.AddOns = slices.Compact(slices.Sorted(slices.Values(o.AddOns)))
-	if slices.Contains(o.AddOns, AddOnTrainingOperator) && !slices.Contains(o.Schedulers, SchedulerVolcano) {
-		return o, fmt.Errorf("the add-on %s needs the scheduler %s", AddOnTrainingOperator, SchedulerVolcano)
+	if slices.Contains(o.AddOns, AddOnTrainer) && !slices.Contains(o.AddOns, AddOnJobSet) {
+		return o, fmt.Errorf("the add-on %s needs the add-on %s", AddOnTrainer, AddOnJobSet)
 	}
 	return o, servers.CheckLimits(o.Limits)
 }

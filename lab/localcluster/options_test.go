@@ -30,12 +30,10 @@ func TestDefaults(t *testing.T) {
 
 func TestWrongOptionsAreNamed(t *testing.T) {
 	for want, options := range map[string]Options{
-		"Options.Dir is empty": {},
-		"unknown scheduler":    {Dir: "/d", Schedulers: []string{"slurm"}},
-		"unknown add-on":       {Dir: "/d", AddOns: []string{"slurm"}},
-		"needs the scheduler": {
-			Dir: "/d", AddOns: []string{AddOnTrainingOperator}, Schedulers: []string{SchedulerNative},
-		},
+		"Options.Dir is empty":    {},
+		"unknown scheduler":       {Dir: "/d", Schedulers: []string{"slurm"}},
+		"unknown add-on":          {Dir: "/d", AddOns: []string{"slurm"}},
+		"needs the add-on":        {Dir: "/d", AddOns: []string{AddOnTrainer}},
 		"cannot be set; those of": {Dir: "/d", Limits: map[string]Limits{"etcd": {QPS: 1}}},
 		"none may be negative":    {Dir: "/d", Limits: map[string]Limits{ProcessKueue: {QPS: -1}}},
 		"number of workers":       {Dir: "/d", Limits: map[string]Limits{ProcessJobSet: {Workers: 1}}},

@@ -1,5 +1,5 @@
 // Package kueue speaks Kueue's dialect: a Workload of kueue.x-k8s.io/v1beta2. It was written against Kueue
-// v0.19.1, whose files the comments name.
+// v0.19.2, whose files the comments name.
 //
 // One Workload serves all attempts of a job, so that a preempted job keeps its place: Kueue orders by
 // priority, then by the age of the Workload (pkg/workload, GetQueueOrderTimestamp). What an edit of the job

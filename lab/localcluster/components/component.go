@@ -20,8 +20,8 @@ const (
 	Kubelet          = "kubelet"
 	Node             = "node"
 	Kueue            = "kueue"
-	TrainingOperator = "training-operator"
 	JobSet           = "jobset"
+	Trainer          = "trainer"
 )
 
 // Folders inside a built component.
@@ -134,18 +134,21 @@ func schedulerComponents() []component {
 func addOnComponents() []component {
 	return []component{
 		{
-			name: TrainingOperator,
-			binaries: map[string]string{
-				"github.com/kubeflow/training-operator/cmd/training-operator.v1": "training-operator",
-			},
-			files: []moduleFiles{{"github.com/kubeflow/training-operator", "manifests/base/crds", CRDFolder}},
-		},
-		{
 			name:     JobSet,
 			binaries: map[string]string{"sigs.k8s.io/jobset": "jobset"},
 			files: []moduleFiles{
 				{"sigs.k8s.io/jobset", "config/components/crd/bases", CRDFolder},
 				{"sigs.k8s.io/jobset", "config/components/webhook", WebhookFolder},
+			},
+		},
+		{
+			name: Trainer,
+			binaries: map[string]string{
+				"github.com/kubeflow/trainer/v2/cmd/trainer-controller-manager": "trainer",
+			},
+			files: []moduleFiles{
+				{"github.com/kubeflow/trainer/v2", "manifests/base/crds", CRDFolder},
+				{"github.com/kubeflow/trainer/v2", "manifests/base/webhook", WebhookFolder},
 			},
 		},
 	}
@@ -166,8 +169,8 @@ func coldBuildTimes() map[string]time.Duration {
 		Kubelet:          10 * time.Second,
 		Node:             5 * time.Second,
 		Kueue:            2*time.Minute + 44*time.Second,
-		TrainingOperator: time.Minute + 30*time.Second,
 		JobSet:           time.Minute + 10*time.Second,
+		Trainer:          time.Minute + 10*time.Second,
 	}
 }
 

@@ -17,8 +17,8 @@ func sourceEdits(component string) []sourceEdit {
 	switch component {
 	case KWOK:
 		return kwokEdits()
-	case TrainingOperator:
-		return trainingOperatorEdits()
+	case Volcano:
+		return volcanoEdits()
 	}
 	return nil
 }
@@ -42,21 +42,14 @@ func kwokEdits() []sourceEdit {
 	}
 }
 
-// trainingOperatorEdits returns edits for its webhook server only, which no client calls here. The server has
-// a built-in path for its certificate, which clusters would share; the edits move it to $TMPDIR, like the
-// default of controller-runtime, which reads the same files. The server then listens on 127.0.0.1.
-func trainingOperatorEdits() []sourceEdit {
-	const module = "github.com/kubeflow/training-operator"
-	return []sourceEdit{
-		{
-			module, "pkg/cert/cert.go", "CertDir:        certDir,",
-			`CertDir:        os.TempDir() + certDir[len("/tmp"):],`,
-		},
-		{
-			module, "cmd/training-operator.v1/main.go", "Port: webhookServerPort,",
-			`Host: "127.0.0.1", Port: webhookServerPort,`,
-		},
-	}
+// volcanoEdits add to its API the one constant that the scheduler of v1.15.1 needs and v1.14.0 lacks. Volcano
+// replaces its API by a folder beside it, which is in no module; the newest version of the module is v1.14.0.
+func volcanoEdits() []sourceEdit {
+	const last = `const TopologyDecisionAnnotation = "volcano.sh/topology-decision"`
+	return []sourceEdit{{
+		"volcano.sh/apis", "pkg/apis/scheduling/v1beta1/labels.go", last,
+		last + "\n\nconst QueueAllocationGateKey = GroupName + \"/queue-allocation-gate\"",
+	}}
 }
 
 // editedModules copies the modules that have edits into dir, mends them, and returns a module file that puts

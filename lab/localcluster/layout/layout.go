@@ -92,14 +92,6 @@ func (l Layout) KueueCertificates() string {
 	return filepath.Join(l.KueueEtc(), "kueue", "metrics", "certs")
 }
 
-// TrainingOperator is the folder for temporary files of Kubeflow's training operator.
-func (l Layout) TrainingOperator() string { return l.in("training-operator") }
-
-// TrainingOperatorCertificates is where it looks for its certificate: below the folder for temporary files.
-func (l Layout) TrainingOperatorCertificates() string {
-	return filepath.Join(l.TrainingOperator(), "k8s-webhook-server", "serving-certs")
-}
-
 // JobSet is the folder of JobSet's files.
 func (l Layout) JobSet() string { return l.in("jobset") }
 
@@ -108,6 +100,19 @@ func (l Layout) JobSetConfiguration() string { return filepath.Join(l.JobSet(), 
 
 // JobSetCertificates is the folder with JobSet's certificate.
 func (l Layout) JobSetCertificates() string { return filepath.Join(l.JobSet(), "certificates") }
+
+// Trainer is the folder of Kubeflow Trainer's files, temporary ones among them.
+func (l Layout) Trainer() string { return l.in("trainer") }
+
+// TrainerConfiguration is Trainer's configuration.
+func (l Layout) TrainerConfiguration() string {
+	return filepath.Join(l.Trainer(), "configuration.yaml")
+}
+
+// TrainerCertificates is where Trainer looks for its certificate: below the folder for temporary files.
+func (l Layout) TrainerCertificates() string {
+	return filepath.Join(l.Trainer(), "k8s-webhook-server", "serving-certs")
+}
 
 // Create makes the directory, or refuses one that holds other files than a cluster's.
 func (l Layout) Create() error {
@@ -130,7 +135,7 @@ func (l Layout) Create() error {
 func (l Layout) Clean(logs bool) error {
 	paths := []string{
 		l.EtcdData(), l.PKI(), l.Kubeconfig(), l.Audit(), l.SchedulerConfiguration(), l.PluginsConfiguration(),
-		l.Kueue(), l.TrainingOperator(), l.JobSet(),
+		l.Kueue(), l.JobSet(), l.Trainer(),
 		l.Volume(), l.Volume() + ".tmp", l.RealNode(), l.State(), l.StateDraft(),
 	}
 	if logs {

@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 func TestCommandLines(t *testing.T) {
 	all := []string{SchedulerCoscheduling, SchedulerKueue, SchedulerNative, SchedulerVolcano}
-	peers := []string{SchedulerKueue, SchedulerVolcano, AddOnJobSet, AddOnTrainingOperator}
+	peers := []string{SchedulerKueue, SchedulerVolcano, AddOnJobSet, AddOnTrainer}
 	equal := Limits{QPS: 2000, Burst: 4000, Workers: 10}
 	cases := map[string]struct {
 		reason     string
@@ -49,7 +49,7 @@ func TestCommandLines(t *testing.T) {
 		"peers-equal": {
 			"each has the same limits, as far as it has flags for them", peers, false, "",
 			map[string]Limits{
-				ProcessVolcanoController: equal, ProcessTrainingOperator: equal,
+				ProcessVolcanoController: equal, ProcessTrainer: equal,
 				ProcessJobSet: {QPS: equal.QPS, Burst: equal.Burst},
 			},
 		},
@@ -94,7 +94,7 @@ func testConfig(extensions []string, audit bool, trainers string) Config {
 			components.Etcd: "/CACHE/etcd", components.Kubernetes: "/CACHE/kubernetes",
 			components.KWOK: "/CACHE/kwok", components.Volcano: "/CACHE/volcano",
 			components.SchedulerPlugins: "/CACHE/scheduler-plugins", components.Kueue: "/CACHE/kueue",
-			components.TrainingOperator: "/CACHE/training-operator", components.JobSet: "/CACHE/jobset",
+			components.JobSet: "/CACHE/jobset", components.Trainer: "/CACHE/trainer",
 		},
 		Ports:           ports,
 		Features:        FeaturesFor(extensions),
@@ -191,8 +191,8 @@ func TestComponentsFor(t *testing.T) {
 		},
 		"kueue is its own": {[]string{SchedulerKueue}, false, []string{"etcd", "kubernetes", "kwok", "kueue"}},
 		"add-ons are their own": {
-			[]string{SchedulerVolcano, AddOnTrainingOperator, AddOnJobSet}, false,
-			[]string{"etcd", "kubernetes", "kwok", "volcano", "training-operator", "jobset"},
+			[]string{SchedulerVolcano, AddOnJobSet, AddOnTrainer}, false,
+			[]string{"etcd", "kubernetes", "kwok", "volcano", "jobset", "trainer"},
 		},
 		"a real node": {
 			[]string{SchedulerNative}, true, []string{"etcd", "kubernetes", "kwok", "kubelet", "node"},

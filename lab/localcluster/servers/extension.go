@@ -39,12 +39,12 @@ const (
 	SchedulerKueue        = "kueue"
 )
 
-// Names of the add-ons: other operators for gangs, which benchmarks compare with ours. TrainingOperator is
-// Kubeflow's, with Volcano as its gang scheduler. JobSet's gangs are admitted by Kueue where it runs, with a
-// configuration that names them.
+// Names of the add-ons: other operators for gangs, which benchmarks compare with ours. Trainer is Kubeflow's;
+// it makes JobSets, and groups for Volcano where that runs. The gangs of both are admitted by Kueue where it
+// runs, with a configuration that names them.
 const (
-	AddOnTrainingOperator = "training-operator"
-	AddOnJobSet           = "jobset"
+	AddOnJobSet  = "jobset"
+	AddOnTrainer = "trainer"
 )
 
 // Schedulers are all gang schedulers, by name.
@@ -60,8 +60,8 @@ func Schedulers() map[string]Extension {
 // AddOns are all add-ons, by name.
 func AddOns() map[string]Extension {
 	return map[string]Extension{
-		AddOnTrainingOperator: trainingOperator(),
-		AddOnJobSet:           jobSet(),
+		AddOnJobSet:  jobSet(),
+		AddOnTrainer: trainer(),
 	}
 }
 

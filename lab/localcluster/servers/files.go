@@ -25,6 +25,18 @@ func readTemplate(path string, values map[string]string) (map[string]any, error)
 	return read, nil
 }
 
+// writeConfiguration writes a program's configuration. name is the program, for errors.
+func writeConfiguration(path, name string, configuration map[string]any) error {
+	content, err := yaml.Marshal(configuration)
+	if err != nil {
+		return fmt.Errorf("encoding the configuration of %s: %w", name, err)
+	}
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		return fmt.Errorf("writing the configuration of %s: %w", name, err)
+	}
+	return nil
+}
+
 // copyCertificate copies the serving certificate and its key to a folder, as tls.crt and tls.key: the names
 // that webhook servers expect.
 func (c Config) copyCertificate(folder string) error {

@@ -3,7 +3,6 @@ package servers
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster/components"
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster/layout"
@@ -73,14 +71,7 @@ func (c Config) writeJobSetFiles() error {
 	if err != nil {
 		return fmt.Errorf("reading JobSet's configuration: %w", err)
 	}
-	content, err := yaml.Marshal(configuration)
-	if err != nil {
-		return fmt.Errorf("encoding JobSet's configuration: %w", err)
-	}
-	if err := os.WriteFile(c.Files.JobSetConfiguration(), content, 0o600); err != nil {
-		return fmt.Errorf("writing JobSet's configuration: %w", err)
-	}
-	return nil
+	return writeConfiguration(c.Files.JobSetConfiguration(), ProcessJobSet, configuration)
 }
 
 // registerJobSetWebhooks registers all of JobSet's webhooks. Those on pods are called for its own pods alone,

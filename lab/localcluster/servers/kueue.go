@@ -2,16 +2,11 @@ package servers
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
-	"os"
-	"slices"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/yaml"
 
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster/components"
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster/layout"
@@ -79,14 +74,7 @@ func (c Config) writeKueueFiles() error {
 	if err != nil {
 		return err
 	}
-	content, err := yaml.Marshal(configuration)
-	if err != nil {
-		return fmt.Errorf("encoding Kueue's configuration: %w", err)
-	}
-	if err := os.WriteFile(c.Files.KueueConfiguration(), content, 0o600); err != nil {
-		return fmt.Errorf("writing Kueue's configuration: %w", err)
-	}
-	return nil
+	return writeConfiguration(c.Files.KueueConfiguration(), ProcessKueue, configuration)
 }
 
 // kueueConfiguration is the cluster's configuration of Kueue, with its ports and limits.
@@ -101,7 +89,7 @@ func (c Config) kueueConfiguration() (map[string]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading Kueue's configuration: %w", err)
 	}
-	if err := c.Limits[ProcessKueue].inKueue(configuration); err != nil {
+	if err := c.Limits[ProcessKueue].in(configuration, kueueJobSet, kueueTrainJob); err != nil {
 		return nil, fmt.Errorf("completing %s: %w", file, err)
 	}
 	return configuration, nil
@@ -120,25 +108,8 @@ func (c Config) kueueFrameworks() ([]string, error) {
 	return frameworks, nil
 }
 
-// kueueJobSet is the kind of JobSets in Kueue's configuration, which that of its release does not name.
-const kueueJobSet = "JobSet.jobset.x-k8s.io"
-
-// inKueue sets the limits in a configuration of Kueue. The workers are those of the kinds that it names, and
-// of JobSets.
-func (l Limits) inKueue(configuration map[string]any) error {
-	set := func(value int, path ...string) error {
-		if value == 0 {
-			return nil
-		}
-		return unstructured.SetNestedField(configuration, int64(value), path...)
-	}
-	kinds, _, err := unstructured.NestedMap(configuration, "controller", "groupKindConcurrency")
-	if err != nil {
-		return err
-	}
-	errs := []error{set(l.QPS, "clientConnection", "qps"), set(l.Burst, "clientConnection", "burst")}
-	for _, kind := range append(slices.Sorted(maps.Keys(kinds)), kueueJobSet) {
-		errs = append(errs, set(l.Workers, "controller", "groupKindConcurrency", kind))
-	}
-	return errors.Join(errs...)
-}
+// Kinds of jobs that Kueue's release has workers for and does not name in its configuration.
+const (
+	kueueJobSet   = "JobSet.jobset.x-k8s.io"
+	kueueTrainJob = "TrainJob.trainer.kubeflow.org"
+)

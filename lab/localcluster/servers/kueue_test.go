@@ -72,6 +72,8 @@ func modules(t *testing.T) string {
 // Webhooks without a server would refuse requests.
 func TestWebhooks(t *testing.T) {
 	const manifests = `
+# A license.
+---
 kind: MutatingWebhookConfiguration
 webhooks:
 - {name: job, rules: [{apiGroups: [batch]}], clientConfig: {service: {path: /job}}}

@@ -10,6 +10,7 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -72,9 +73,11 @@ func (w webhooks) read(manifests []byte, base string, authority []byte) (
 	mutating := &admissionv1.MutatingWebhookConfiguration{}
 	validating := &admissionv1.ValidatingWebhookConfiguration{}
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests), 4096)
-	for _, into := range []any{mutating, validating} {
-		if err := decoder.Decode(into); err != nil {
-			return nil, nil, fmt.Errorf("decoding the webhooks of %s: %w", w.component, err)
+	for _, into := range []runtime.Object{mutating, validating} {
+		for into.GetObjectKind().GroupVersionKind().Kind == "" { // a document can have nothing but a license
+			if err := decoder.Decode(into); err != nil {
+				return nil, nil, fmt.Errorf("decoding the webhooks of %s: %w", w.component, err)
+			}
 		}
 	}
 	byURL := func(c *admissionv1.WebhookClientConfig) {
