@@ -52,6 +52,8 @@ type kubeflowKind struct {
 	// port that the container gets under portName unless it has one; 0: none.
 	portName string
 	port     int32
+	// implementation of MPI; empty: Open MPI.
+	implementation v1alpha1.MPIImplementation
 	// restartPolicy of a role by default, and replicas, where they are not OnFailure or Never and 1.
 	restartPolicy func(v1alpha1.Role) v1alpha1.RestartPolicy
 	replicas      func(v1alpha1.Role) int32
@@ -112,8 +114,8 @@ func (c *conversion) kubeflowRoles(
 		}
 		c.template(job, &from.Template, at.Child("template"))
 		main := mainContainer(&from.Template.Spec, kind.container)
-		if kind.framework == v1alpha1.FrameworkMPI && role == v1alpha1.RoleWorker {
-			c.withoutSSHD(main, at.Child("template", "spec", "containers"))
+		if kind.framework == v1alpha1.FrameworkMPI {
+			c.mpiCommand(role, &from.Template.Spec, main, kind.implementation, at.Child("template", "spec"))
 		}
 		if kind.port != 0 {
 			addPort(main, kind.portName, kind.port)

@@ -28,9 +28,10 @@ func mpiJobV1(c *conversion, doc Document) *v1alpha1.TrainingJob {
 		c.fail(path.Child("cleanPodPolicy"), "%s, but runPolicy.cleanPodPolicy is %s: remove one of them", a, b)
 	}
 	from.RunPolicy.CleanPodPolicy = cmp.Or(from.RunPolicy.CleanPodPolicy, from.CleanPodPolicy)
-	c.kubeflowJob(job, mpiKind(cmp.Or(from.MainContainer, "mpi"), always(v1alpha1.RestartNever)),
+	c.kubeflowJob(job, mpiKind(cmp.Or(from.MainContainer, "mpi"), always(v1alpha1.RestartNever), ""),
 		from.MPIReplicaSpecs, from.RunPolicy)
 	mpi(job).SlotsPerWorker = cmp.Or(from.SlotsPerWorker, new(int32(defaultSlots)))
+	c.loneLauncher(job, path.Child("mpiReplicaSpecs"))
 	c.gangOfMPI(job, path.Child("runPolicy", "schedulingPolicy", "minAvailable"))
 	// mpijob_controller.go (newWorker): a worker without a command sleeps, and the launcher runs kubectl exec.
 	worker := job.Spec.ReplicaSpecs[v1alpha1.RoleWorker].Template.Spec
@@ -42,11 +43,14 @@ func mpiJobV1(c *conversion, doc Document) *v1alpha1.TrainingJob {
 }
 
 // mpiKind is common to both versions of the kind.
-func mpiKind(container string, restarts func(v1alpha1.Role) v1alpha1.RestartPolicy) kubeflowKind {
+func mpiKind(
+	container string, restarts func(v1alpha1.Role) v1alpha1.RestartPolicy,
+	implementation v1alpha1.MPIImplementation,
+) kubeflowKind {
 	return kubeflowKind{
 		framework: v1alpha1.FrameworkMPI, field: "mpiReplicaSpecs",
 		roles:     []v1alpha1.Role{v1alpha1.RoleLauncher, v1alpha1.RoleWorker},
-		container: container, restartPolicy: restarts,
+		container: container, restartPolicy: restarts, implementation: implementation,
 		replicas: func(role v1alpha1.Role) int32 {
 			if role == v1alpha1.RoleWorker {
 				return 0

@@ -37,7 +37,7 @@ func mpiJobV2beta1(c *conversion, doc Document) *v1alpha1.TrainingJob {
 			return v1alpha1.RestartOnFailure
 		}
 		return v1alpha1.RestartNever
-	}), from.MPIReplicaSpecs, from.RunPolicy)
+	}, from.MPIImplementation), from.MPIReplicaSpecs, from.RunPolicy)
 
 	path := field.NewPath("spec")
 	to := mpi(job)
@@ -47,6 +47,7 @@ func mpiJobV2beta1(c *conversion, doc Document) *v1alpha1.TrainingJob {
 	if from.RunLauncherAsWorker {
 		to.RunLauncherAsWorker = new(true)
 	}
+	c.loneLauncher(job, path.Child("mpiReplicaSpecs"))
 	c.gangOfMPI(job, path.Child("runPolicy", "schedulingPolicy", "minAvailable"))
 	switch from.LauncherCreationPolicy {
 	case "", "AtStartup", "WaitForWorkersReady": // the launcher is there at once and waits until each answers

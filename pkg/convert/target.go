@@ -3,7 +3,6 @@ package convert
 import (
 	"encoding/json"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -43,29 +42,12 @@ func (c *conversion) gangOfMPI(job *v1alpha1.TrainingJob, minimum *field.Path) {
 // withoutSSHD takes the command out by which a Worker runs an sshd of the image's own configuration: without
 // a command, it runs one that knows the job's keys.
 func (c *conversion) withoutSSHD(trainer *corev1.Container, path *field.Path) {
-	if trainer == nil || !runsSSHD(slices.Concat(trainer.Command, trainer.Args)) {
+	if trainer == nil || !runs(slices.Concat(trainer.Command, trainer.Args), "sshd") {
 		return
 	}
 	c.warn(path, "the command of a Worker that runs sshd is left out: the operator runs sshd there, with the "+
 		"job's own keys")
 	trainer.Command, trainer.Args = nil, nil
-}
-
-// runsSSHD reports whether a command is sshd, or a shell's that starts sshd.
-func runsSSHD(command []string) bool {
-	if len(command) == 0 {
-		return false
-	}
-	switch path.Base(command[0]) {
-	case "sshd":
-		return true
-	case "sh", "bash", "dash":
-		words := strings.FieldsFunc(strings.Join(command[1:], " "), func(r rune) bool {
-			return strings.ContainsRune(" \t\n;&|()", r)
-		})
-		return slices.ContainsFunc(words, func(word string) bool { return path.Base(word) == "sshd" })
-	}
-	return false
 }
 
 // withoutReserved takes out the variables by which the operator tells each rank who it is.

@@ -200,6 +200,11 @@ func mainContainer(pod *corev1.PodSpec, name string) *corev1.Container {
 	}))]
 }
 
+// indexOf a container of the pod.
+func indexOf(pod *corev1.PodSpec, container *corev1.Container) int {
+	return slices.IndexFunc(pod.Containers, func(c corev1.Container) bool { return c.Name == container.Name })
+}
+
 // markTrainer gives the main container the name that marks the trainer, if it would not be taken for it.
 // names are those by which the framework finds its trainer.
 func (c *conversion) markTrainer(
