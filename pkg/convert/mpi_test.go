@@ -105,6 +105,8 @@ func TestLoneLaunchers(t *testing.T) {
 			"image: i}]}}}}}",
 		"v2beta1": "apiVersion: kubeflow.org/v2beta1\nkind: MPIJob\nmetadata: {name: a}\nspec: {mpiReplicaSpecs: " +
 			"{Launcher: {template: {spec: " + launcher + "}}}}",
+		"Volcano": "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: a}\nspec: {plugins: {ssh: " +
+			"[]}, tasks: [{name: mpimaster, replicas: 1, template: {spec: " + launcher + "}}]}",
 	}
 	for name, document := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	volcanobatch "volcano.sh/apis/pkg/apis/batch/v1alpha1"
 
@@ -17,7 +16,8 @@ import (
 // volcanoRoles are the roles of tasks by their usual names, which Volcano's plugins and examples have too.
 var volcanoRoles = map[string]v1alpha1.Role{
 	"master": v1alpha1.RoleMaster, "mpimaster": v1alpha1.RoleLauncher, "launcher": v1alpha1.RoleLauncher,
-	"chief": v1alpha1.RoleChief, "ps": v1alpha1.RolePS, "evaluator": v1alpha1.RoleEvaluator,
+	"chief": v1alpha1.RoleChief, "ps": v1alpha1.RolePS, "pserver": v1alpha1.RolePS,
+	"evaluator": v1alpha1.RoleEvaluator,
 	"scheduler": v1alpha1.RoleScheduler, "server": v1alpha1.RoleServer,
 	"worker": v1alpha1.RoleWorker, "mpiworker": v1alpha1.RoleWorker,
 }
@@ -31,6 +31,8 @@ type volcano struct {
 	roles     []v1alpha1.Role
 	templates []*corev1.PodTemplateSpec
 	paths     []*field.Path
+	// launcher is the name of the task that starts the processes of MPI; empty: none does.
+	launcher string
 }
 
 // volcanoJob converts batch.volcano.sh/v1alpha1 Job, by the types of volcano.sh/apis. Defaults:
@@ -52,11 +54,12 @@ func volcanoJob(c *conversion, doc Document) *v1alpha1.TrainingJob {
 	}
 	v.scheduling(path)
 	v.frameworkOfPlugins(path.Child("plugins"))
-	if !v.tasks(path.Child("tasks")) {
+	if len(v.errors) > 0 || !v.tasks(path.Child("tasks")) {
 		return nil
 	}
 	v.minimum(path)
 	v.policies(path)
+	v.hostNames()
 	v.volumes(path.Child("volumes"))
 	v.plugins(path.Child("plugins"))
 	for i, role := range v.roles {
@@ -122,6 +125,7 @@ func (v *volcano) minimum(path *field.Path) {
 		}
 	}
 	if v.job.Spec.Framework == v1alpha1.FrameworkMPI {
+		v.loneLauncher(v.job, path.Child("tasks"))
 		v.gangOfMPI(v.job, path.Child("minAvailable"))
 	}
 }
@@ -153,8 +157,9 @@ func (v *volcano) tasks(path *field.Path) bool {
 		}
 		template := task.Template.DeepCopy()
 		v.template(v.job, template, at.Child("template"))
-		if v.job.Spec.Framework == v1alpha1.FrameworkMPI && role == v1alpha1.RoleWorker {
-			v.withoutSSHD(mainContainer(&template.Spec, ""), at.Child("template", "spec", "containers"))
+		if v.job.Spec.Framework == v1alpha1.FrameworkMPI {
+			pod := &template.Spec
+			v.mpiCommand(role, pod, mainContainer(pod, ""), "", at.Child("template", "spec"))
 		}
 		v.roles, v.templates, v.paths = append(v.roles, role), append(v.templates, template), append(v.paths, at)
 		kept = append(kept, task)
@@ -170,6 +175,8 @@ func (v *volcano) tasks(path *field.Path) bool {
 func (v *volcano) roleOf(name string) v1alpha1.Role {
 	role, known := volcanoRoles[strings.ToLower(name)]
 	switch {
+	case v.launcher != "" && name == v.launcher:
+		return v1alpha1.RoleLauncher
 	case !known:
 		return v1alpha1.RoleWorker
 	case role == v1alpha1.RoleMaster && v.job.Spec.Framework == v1alpha1.FrameworkMPI:
@@ -191,38 +198,5 @@ func (v *volcano) taskFields(task volcanobatch.TaskSpec, at *field.Path) {
 	}
 	if task.PartitionPolicy != nil {
 		v.warn(at.Child("partitionPolicy"), noCounterpart)
-	}
-}
-
-// volumes are mounted in every container of every task. Those that describe a claim have a companion.
-func (v *volcano) volumes(path *field.Path) {
-	for i, volume := range v.from.Volumes {
-		at, claim := path.Index(i), volume.VolumeClaimName
-		switch {
-		case claim == "" && volume.VolumeClaim == nil:
-			v.fail(at, "names no claim and describes none: give volumeClaimName")
-			continue
-		case claim == "":
-			claim = fmt.Sprintf("%s-volume-%d", v.job.Name, i)
-			v.companions = append(v.companions, &corev1.PersistentVolumeClaim{
-				TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"},
-				ObjectMeta: metav1.ObjectMeta{Name: claim, Namespace: v.job.Namespace},
-				Spec:       *volume.VolumeClaim,
-			})
-			v.warn(at.Child("volumeClaim"), "is the claim %s, which outlives the job: Volcano would delete its own "+
-				"with the job", claim)
-		case volume.VolumeClaim != nil:
-			v.warn(at.Child("volumeClaim"), "Volcano ignores it for volumeClaimName: so does the result")
-		}
-		name := fmt.Sprintf("volume-%d", i)
-		for _, t := range v.templates {
-			t.Spec.Volumes = append(t.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
-				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim},
-			}})
-			for j := range t.Spec.Containers {
-				c := &t.Spec.Containers[j]
-				c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: volume.MountPath})
-			}
-		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"regexp"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -34,15 +36,18 @@ const (
 	maxHosts = 32 << 10
 )
 
-// frameworkOfPlugins is that of a plugin; mpi too where the tasks are a launcher and workers that plugin ssh
-// gives keys; else custom, whose ranks find each other by what plugin svc writes.
+// frameworkOfPlugins is that of a plugin; mpi too where plugin ssh gives keys to a task that starts MPI; else
+// custom, whose ranks find each other by what plugin svc writes.
 func (v *volcano) frameworkOfPlugins(path *field.Path) {
 	v.job.Spec.Framework = v1alpha1.FrameworkCustom
+	if _, ray := v.from.Plugins["ray"]; ray {
+		v.fail(path.Key("ray"), "the job is a Ray cluster with a driver, not a gang of ranks: leave it to KubeRay "+
+			"and remove it from the input")
+	}
 	if _, ssh := v.from.Plugins["ssh"]; ssh {
-		for _, task := range v.from.Tasks {
-			if volcanoRoles[strings.ToLower(task.Name)] == v1alpha1.RoleLauncher {
-				v.job.Spec.Framework = v1alpha1.FrameworkMPI
-			}
+		v.launcher = v.taskThatStartsMPI()
+		if v.launcher != "" {
+			v.job.Spec.Framework = v1alpha1.FrameworkMPI
 		}
 	}
 	var given []string
@@ -59,6 +64,23 @@ func (v *volcano) frameworkOfPlugins(path *field.Path) {
 	if v.job.Spec.Framework == v1alpha1.FrameworkMPI {
 		mpi(v.job).SlotsPerWorker = new(int32(defaultSlots)) // of a host without slots= or a colon
 	}
+}
+
+// taskThatStartsMPI returns the name of the task of one rank that has a launcher's name, or else a command
+// that starts the processes of MPI.
+func (v *volcano) taskThatStartsMPI() string {
+	found := ""
+	for _, task := range v.from.Tasks {
+		if volcanoRoles[strings.ToLower(task.Name)] == v1alpha1.RoleLauncher {
+			return task.Name
+		}
+		main := mainContainer(&task.Template.Spec, "")
+		if found == "" && task.Replicas == 1 && main != nil &&
+			runs(slices.Concat(main.Command, main.Args), mpiStarters...) {
+			found = task.Name
+		}
+	}
+	return found
 }
 
 // plugins gives the ranks what Volcano's plugins would.
@@ -99,6 +121,38 @@ func (v *volcano) hosts(task int) []string {
 		hosts = append(hosts, spec.RankHost(v.job.Name, spec.RankRef{Role: v.roles[task], Index: index}))
 	}
 	return hosts
+}
+
+// hostNames finds names of ranks in commands and variables that are others here: Volcano's have the task in
+// the role's place.
+func (v *volcano) hostNames() {
+	for i, task := range v.from.Tasks {
+		if task.Name == spec.RoleKey(v.roles[i]) {
+			continue
+		}
+		name := regexp.MustCompile(`(^|[^0-9A-Za-z-])(` + regexp.QuoteMeta(v.job.Name+"-"+task.Name) +
+			`-[0-9]+)($|[^0-9A-Za-z-])`)
+		check := func(text string, at *field.Path) {
+			if found := name.FindStringSubmatch(text); found != nil {
+				v.fail(at, "%s is the rank's name in Volcano: write %s", found[2],
+					v.job.Name+"-"+spec.RoleKey(v.roles[i])+found[2][strings.LastIndex(found[2], "-"):])
+			}
+		}
+		for j, t := range v.templates {
+			for k, c := range t.Spec.Containers {
+				at := v.paths[j].Child("template", "spec", "containers").Index(k)
+				for n, word := range c.Command {
+					check(word, at.Child("command").Index(n))
+				}
+				for n, word := range c.Args {
+					check(word, at.Child("args").Index(n))
+				}
+				for n, e := range c.Env {
+					check(e.Value, at.Child("env").Index(n).Child("value"))
+				}
+			}
+		}
+	}
 }
 
 // svc writes the lists of hosts: variables, and files in a ConfigMap (plugins/svc/svc.go, GenerateHosts).
