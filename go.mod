@@ -50,6 +50,7 @@ require (
 	k8s.io/utils v0.0.0-20260626114624-be93311217bd
 	mlplatform.example.com/trainingjob-operator/api v0.0.0
 	modernc.org/sqlite v1.62.0
+	mvdan.cc/sh/v3 v3.14.1
 	sigs.k8s.io/cli-utils v0.37.2
 	sigs.k8s.io/controller-runtime v0.25.2
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730

@@ -34,6 +34,9 @@ A field without a counterpart causes a warning on stderr. If one document cannot
 prints no objects. It passes objects that run nothing through unchanged. Other objects that start pods are an
 error.
 
+It also reads scripts for sbatch of Slurm, one in a file. Most of them name no container image: give one with
+--image.
+
 Exit codes: 0 converted, 1 a document or a file has an error, 2 wrong usage, 3 warnings with --strict.`
 
 func convertCommand(s streams) *cobra.Command {

@@ -34,7 +34,7 @@ type Result struct {
 type Source struct {
 	// Name of the source: lower case, without spaces.
 	Name string
-	// APIVersion and Kind of its documents; empty for the one that has neither.
+	// APIVersion and Kind of its documents; empty for those that have neither.
 	APIVersion, Kind string
 
 	convert func(*conversion, Document) *v1alpha1.TrainingJob
@@ -46,6 +46,7 @@ func Sources() []Source {
 		{"ml-v1alpha1", "ml.example.com/v1alpha1", "TrainingJob", mlV1alpha1},
 		{"ml-v1", "ml.example.com/v1", "TrainingJob", mlV1},
 		{"tfjob-admin", "", "", tfjobAdmin},
+		{slurmSource, "", "", slurmScript},
 		{"pytorchjob", kubeflowV1, "PyTorchJob", pytorchJob},
 		{"tfjob", kubeflowV1, "TFJob", tfJob},
 		{"xgboostjob", kubeflowV1, "XGBoostJob", xgboostJob},
@@ -87,9 +88,16 @@ func Convert(doc Document, options Options) (Result, error) {
 }
 
 func sourceOf(doc Document) (Source, bool) {
+	withoutVersion := ""
+	switch {
+	case doc.script != "":
+		withoutVersion = slurmSource
+	case isTFJobAdmin(doc):
+		withoutVersion = "tfjob-admin"
+	}
 	for _, s := range Sources() {
-		if s.APIVersion == "" && isTFJobAdmin(doc) || s.APIVersion != "" && s.APIVersion == doc.APIVersion &&
-			s.Kind == doc.Kind {
+		if s.APIVersion == doc.APIVersion && s.Kind == doc.Kind && (s.APIVersion != "" ||
+			s.Name == withoutVersion) {
 			return s, true
 		}
 	}

@@ -7,6 +7,8 @@
 //
 //	document.go, decode.go   bytes → documents → types, strictly
 //	kubeflow.go              what Kubeflow's kinds have in common
+//	mpi_launcher.go          what starts the processes of MPI
+//	sbatch*.go               scripts for sbatch, which are no objects
 //	template.go, restarts.go what a pod template and the roles' restart policies must be here
 //	target.go                what the TrainingJob has no field for, in one place
 //	foreign.go               objects that are not converted: which of them are refused

@@ -40,6 +40,8 @@ type Document struct {
 
 	raw  []byte // JSON without duplicate keys
 	tree map[string]any
+	// script for sbatch, instead of an object.
+	script string
 }
 
 // String names the document as messages do.
@@ -47,6 +49,9 @@ func (d Document) String() string {
 	name := fmt.Sprintf("document %d", d.Number)
 	if d.Item > 0 {
 		name += fmt.Sprintf(", item %d", d.Item)
+	}
+	if d.script != "" {
+		return name + " (Slurm script)"
 	}
 	if what := strings.TrimSpace(d.Kind + " " + d.Name); what != "" {
 		name += " (" + what + ")"
@@ -56,20 +61,28 @@ func (d Document) String() string {
 
 // suffix of a generated name: 5 characters that depend on the content of the document alone.
 func (d Document) suffix() string {
-	content, err := json.Marshal(d.tree) // with sorted keys, as YAML and JSON differ in their order
-	if err != nil {                      // a document has no value that JSON has not
-		content = d.raw
+	content := []byte(d.script)
+	if d.script == "" {
+		var err error
+		content, err = json.Marshal(d.tree) // with sorted keys, as YAML and JSON differ in their order
+		if err != nil {                     // a document has no value that JSON has not
+			content = d.raw
+		}
 	}
 	sum := sha256.Sum256(content)
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:5]
 }
 
 // Split reads the documents of a file: YAML with "---" between them, JSON objects one after another, or a
-// JSON array. A List becomes its items. It fails, and names the document, for what is neither, for a key that
-// stands twice in the same object, and for files beyond MaxBytes.
+// JSON array. A List becomes its items, and a script for sbatch is one document. It fails, and names the
+// document, for what is neither, for a key that stands twice in the same object, and for files beyond
+// MaxBytes.
 func Split(data []byte) ([]Document, error) {
 	if len(data) > MaxBytes {
 		return nil, fmt.Errorf("the file has %d bytes, more than %d", len(data), MaxBytes)
+	}
+	if docs, is, err := splitScript(data); is || err != nil {
+		return docs, err
 	}
 	var docs []Document
 	number, input := 0, boundedyaml.Input{MaxNodes: maxNodes}
@@ -101,6 +114,27 @@ func Split(data []byte) ([]Document, error) {
 	}
 	return docs, nil
 }
+
+// sbatchLine is a line with options of sbatch.
+var sbatchLine = regexp.MustCompile(`(?m)^#SBATCH(\s|$)`)
+
+// splitScript returns the document of a file that is a script. It fails for a script that sbatch refuses.
+func splitScript(data []byte) (docs []Document, is bool, err error) {
+	begins, has := bytes.HasPrefix(data, []byte("#!")), sbatchLine.Match(data)
+	switch {
+	case begins && has:
+		return []Document{{Number: 1, script: string(data)}}, true, nil
+	case begins:
+		return nil, false, errors.New("the file is a script without a line #SBATCH: add #SBATCH --nodes=1, or " +
+			"write a TrainingJob")
+	case has && !hasMapping.Match(data):
+		return nil, false, errors.New("a Slurm script begins with its shell: write #!/bin/bash in the first line")
+	}
+	return nil, false, nil
+}
+
+// hasMapping matches YAML and JSON of objects.
+var hasMapping = regexp.MustCompile(`(?m)^[{\[\s]*"?[A-Za-z]+"?\s*:(\s|$)`)
 
 // parse returns the values of one part of a file as JSON; none where there are but comments.
 func parse(part []byte, input *boundedyaml.Input) ([][]byte, error) {

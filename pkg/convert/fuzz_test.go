@@ -1,6 +1,7 @@
 package convert_test
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"strings"
@@ -26,12 +27,18 @@ func FuzzConvert(f *testing.F) {
 		}
 		f.Add(data)
 	}
+	f.Add([]byte("#!/bin/bash\n#SBATCH -N 2\nA=\"$B $B\"\nB=$A\nsrun $A \"${C[@]}\" $(scontrol show hostnames)"))
+	f.Add([]byte("#!/bin/sh\n#SBATCH --gres=gpu:a:4 --time=1-2:3 -w a[1-3],b\nsrun -n $SLURM_NNODES bash -c " +
+		"'a; b'"))
 	f.Add([]byte("a: &a [x]\nb: [*a, *a]"))
 	f.Add([]byte(`{"runtime": "", "replicas": {"replicas": [{}]}}`))
 	f.Add([]byte("apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nspec: {tasks: [{replicas: 2147483647}]}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if len(data) > 64<<10 {
 			return
+		}
+		if bytes.HasPrefix(data, []byte("#!")) { // few scripts name an image
+			data = bytes.Replace(data, []byte("\n#SBATCH "), []byte("\n#SBATCH --container-image=i "), 1)
 		}
 		docs, err := convert.Split(data)
 		if err != nil {
