@@ -11,11 +11,14 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// jobGroups are API groups whose objects run jobs, in addition to those of Sources. Some of these objects
-// have no pod template: a TrainJob names a runtime.
+// jobGroups are API groups whose objects start pods, in addition to those of Sources. Some of these objects
+// have no container: a PipelineRun names a pipeline.
 var jobGroups = []string{
-	"argoproj.io", "batch", "grove.io", "jobset.x-k8s.io", "leaderworkerset.x-k8s.io", rayGroup,
-	"trainer.kubeflow.org", "workload.codeflare.dev",
+	"argoproj.io", "batch", "flink.apache.org", "flow.volcano.sh", "flyte.lyft.com", "grove.io",
+	"jobset.x-k8s.io", "kaito.sh",
+	"kubernetes.dask.org", "kubevirt.io", "leaderworkerset.x-k8s.io", "pipelines.kubeflow.org", rayGroup,
+	"serving.kserve.io", "sparkoperator.k8s.io", "tekton.dev", "trainer.kubeflow.org",
+	"workload.codeflare.dev",
 }
 
 const rayGroup = "ray.io"
@@ -58,7 +61,7 @@ func (c *conversion) passThrough(doc Document) (Result, error) {
 }
 
 // containersIn returns the path of the first list of containers in an object, at any depth but not in its
-// status. nil: it has none.
+// status: a list of that name, or of objects with an image, such as steps. nil: it has none.
 func containersIn(tree map[string]any) *field.Path {
 	var find func(value any, path *field.Path) *field.Path
 	find = func(value any, path *field.Path) *field.Path {
@@ -69,7 +72,8 @@ func containersIn(tree map[string]any) *field.Path {
 					continue
 				}
 				at := child(path, key)
-				if list, is := value[key].([]any); is && key == "containers" && slices.ContainsFunc(list, isObject) {
+				if list, is := value[key].([]any); is && (key == "containers" && slices.ContainsFunc(list, isObject) ||
+					slices.ContainsFunc(list, hasImage)) {
 					return at
 				}
 				if found := find(value[key], at); found != nil {
@@ -91,4 +95,10 @@ func containersIn(tree map[string]any) *field.Path {
 func isObject(value any) bool {
 	_, is := value.(map[string]any)
 	return is
+}
+
+func hasImage(value any) bool {
+	object, _ := value.(map[string]any)
+	image, is := object["image"].(string)
+	return is && image != ""
 }

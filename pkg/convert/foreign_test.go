@@ -20,20 +20,12 @@ func TestForeignJobsAreErrors(t *testing.T) {
 	)
 	cases := map[string]struct{ apiVersion, kind, rest, want string }{
 		// Kinds of job systems, whatever their specification says.
-		"batch Job": {
-			"batch/v1", "Job", template,
-			"kind: batch/v1 Job cannot be converted, and kubectl apply",
+		"CronJob": {
+			"batch/v1", "CronJob", "",
+			"kind: batch/v1 CronJob cannot be converted, and kubectl apply",
 		},
-		"CronJob": {"batch/v1", "CronJob", "", "kind: batch/v1 CronJob"},
-		"TrainJob": {
-			"trainer.kubeflow.org/v1alpha1", "TrainJob", "spec: {runtimeRef: {name: r}}",
-			"TrainJob",
-		},
-		"training runtime": {
-			"trainer.kubeflow.org/v1alpha1", "ClusterTrainingRuntime", "",
-			"ClusterTrainingRuntime",
-		},
-		"JobSet": {"jobset.x-k8s.io/v1alpha2", "JobSet", "spec: {}", "JobSet"},
+		"TrainJob of another version": {"trainer.kubeflow.org/v2", "TrainJob", "", "TrainJob"},
+		"JobSet of another version":   {"jobset.x-k8s.io/v1alpha1", "JobSet", "", "JobSet"},
 		"RayJob": {
 			"ray.io/v1", "RayJob", "",
 			"kind: a RayJob is a Ray cluster with a driver, not a gang",
@@ -46,9 +38,29 @@ func TestForeignJobsAreErrors(t *testing.T) {
 		"PaddleJob":       {"kubeflow.org/v1", "PaddleJob", "", "PaddleJob"},
 		"Notebook":        {"kubeflow.org/v1", "Notebook", template, "Notebook"},
 		"Volcano CronJob": {"batch.volcano.sh/v1alpha1", "CronJob", "", "CronJob"},
-		"JobFlow": {
-			"flow.volcano.sh/v1alpha1", "JobTemplate", "spec: {tasks: [{template: {spec: {" + pods + "}}}]}",
-			"spec.tasks[0].template.spec.containers",
+		"JobFlow":         {"flow.volcano.sh/v1alpha1", "JobFlow", "spec: {flows: [{name: a}]}", "JobFlow cannot"},
+		// Their specification has no list of containers.
+		"Spark": {
+			"sparkoperator.k8s.io/v1beta2", "SparkApplication", "spec: {image: i, driver: {cores: 1}}",
+			"SparkApplication cannot be converted",
+		},
+		"scheduled Spark":  {"sparkoperator.k8s.io/v1beta2", "ScheduledSparkApplication", "", "ScheduledSpark"},
+		"Flink":            {"flink.apache.org/v1beta1", "FlinkDeployment", "spec: {image: i}", "FlinkDeployment"},
+		"Tekton run":       {"tekton.dev/v1", "PipelineRun", "spec: {pipelineRef: {name: p}}", "PipelineRun"},
+		"Tekton task run":  {"tekton.dev/v1", "TaskRun", "spec: {taskRef: {name: t}}", "TaskRun"},
+		"model server":     {"serving.kserve.io/v1beta1", "InferenceService", "spec: {model: {}}", "Infer"},
+		"virtual machine":  {"kubevirt.io/v1", "VirtualMachine", "spec: {running: true}", "VirtualMachine"},
+		"pipeline":         {"pipelines.kubeflow.org/v2beta1", "Pipeline", "", "Pipeline"},
+		"scheduled":        {"kubeflow.org/v1beta1", "ScheduledWorkflow", "", "ScheduledWorkflow"},
+		"Experiment":       {"kubeflow.org/v1beta1", "Experiment", "", "Experiment"},
+		"Dask":             {"kubernetes.dask.org/v1", "DaskCluster", "", "DaskCluster"},
+		"Flyte":            {"flyte.lyft.com/v1alpha1", "FlyteWorkflow", "", "FlyteWorkflow"},
+		"model workspace":  {"kaito.sh/v1beta1", "Workspace", "", "Workspace"},
+		"Workflow trigger": {"argoproj.io/v1alpha1", "CronWorkflow", "", "CronWorkflow"},
+		"Rollout":          {"argoproj.io/v1alpha1", "Rollout", "", "Rollout"},
+		"steps with images": {
+			"ci.example.org/v1", "Build", "spec: {steps: [{name: s, image: i, script: make}]}",
+			"spec.steps: kubectl apply could start the containers of the Build",
 		},
 		"LeaderWorkerSet": {"leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "", "LeaderWorkerSet"},
 		"Argo Workflow":   {"argoproj.io/v1alpha1", "Workflow", "", "Workflow"},
@@ -72,7 +84,7 @@ func TestForeignJobsAreErrors(t *testing.T) {
 			"spec.roles[0].template.spec.containers: kubectl apply could start the containers of the Trainer",
 		},
 		"no key template": {
-			"serving.kserve.io/v1beta1", "InferenceService", "spec: {predictor: {" + pods + "}}",
+			"example.org/v1", "Predictor", "spec: {predictor: {" + pods + "}}",
 			"spec.predictor.containers",
 		},
 		"objects in an object": {
@@ -80,6 +92,9 @@ func TestForeignJobsAreErrors(t *testing.T) {
 			"spec: {workload: {manifests: [{apiVersion: apps/v1, kind: Deployment, " + template + "}]}}",
 			"spec.workload.manifests[0].spec.template.spec.containers",
 		},
+	}
+	if len(cases) < 40 {
+		t.Errorf("only %d kinds", len(cases))
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
