@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/convert"
 )
 
@@ -21,14 +22,19 @@ type convertOptions struct {
 	files  []string
 	output string
 	strict bool
+	// framework and trainerVersion as they are given.
+	framework, trainerVersion string
 	convert.Options
 }
 
 const convertHelp = `Convert jobs of other systems to TrainingJobs.
 
-It reads TrainingJobs of ml.example.com/v1alpha1 and v1, the JSON of TFJob-admin, PyTorchJobs, TFJobs,
-XGBoostJobs, MXJobs, MPIJobs and JAXJobs of Kubeflow, and Volcano Jobs, as YAML or JSON, several in one
-file. It prints TrainingJobs and the objects that they need, such as a claim. It connects to no cluster.
+It reads TrainJobs, PyTorchJobs, TFJobs, XGBoostJobs, MXJobs, MPIJobs and JAXJobs of Kubeflow, JobSets,
+Kubernetes Jobs, Volcano Jobs, TrainingJobs of ml.example.com/v1alpha1 and v1, and the JSON of TFJob-admin, as
+YAML or JSON, several in one file. It prints TrainingJobs and the objects that they need, such as a claim. It
+connects to no cluster.
+
+A TrainJob needs its runtime in one of the files, unless it is a runtime of Kubeflow Trainer itself.
 
 A field without a counterpart causes a warning on stderr. If one document cannot be converted, the command
 prints no objects. It passes objects that run nothing through unchanged. Other objects that start pods are an
@@ -46,7 +52,8 @@ func convertCommand(s streams) *cobra.Command {
 		Short: "Convert jobs of other systems to TrainingJobs",
 		Long:  convertHelp,
 		Example: "  kubectl tj convert -f pytorchjob.yaml > trainingjob.yaml\n" +
-			"  kubectl get pytorchjob bert -o yaml | kubectl tj convert -f - | kubectl apply -f -",
+			"  kubectl get pytorchjob bert -o yaml | kubectl tj convert -f - | kubectl apply -f -\n" +
+			"  kubectl tj convert -f trainjob.yaml -f runtime.yaml",
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return o.run(s) },
 	}
@@ -57,35 +64,45 @@ func convertCommand(s streams) *cobra.Command {
 	flags.StringVarP(&o.Namespace, "namespace", "n", "", "namespace of the results; default: the documents' own")
 	flags.StringVar(&o.Image, "image", "", "image of trainers whose document names none")
 	flags.StringVar(&o.Claim, "claim", "", "claim with the files of TFJob-admin's jobs; default: a new one")
+	flags.StringVar(&o.Name, "name", "", "name of the result, for an input with one job; default: its own")
+	flags.StringVar(&o.framework, "framework", "", "framework of JobSets and Jobs; default: by their commands")
+	flags.StringVar(&o.trainerVersion, "trainer-version", convert.TrainerVersion, "release of Kubeflow Trainer "+
+		"whose own runtimes are used; only "+convert.TrainerVersion)
+	flags.BoolVar(&o.KeepSuspend, "keep-suspend", false, "keep suspend: true of jobs with a queue of Kueue")
 	return cmd
 }
 
 func (o *convertOptions) run(s streams) error {
-	switch {
+	o.Framework = v1alpha1.Framework(o.framework)
+	switch err := o.Validate(); {
 	case len(o.files) == 0:
 		return errors.New("give a file with -f FILE, or -f - for stdin")
 	case o.output != "yaml" && o.output != "json":
 		return fmt.Errorf("unknown output %q: use -o yaml or -o json", o.output)
+	case o.trainerVersion != convert.TrainerVersion:
+		return fmt.Errorf("unknown --trainer-version %q: convert knows the runtimes of %s; give others with -f",
+			o.trainerVersion, convert.TrainerVersion)
+	case err != nil:
+		return fmt.Errorf("--framework: %w", err)
 	}
+	inputs, failed, err := o.read(s)
+	if err != nil {
+		return codedError{exitError, err}
+	}
+	var all []convert.Document
+	for _, in := range inputs {
+		all = append(all, in.docs...)
+	}
+	o.Runtimes = convert.FindRuntimes(all)
 	var objects []runtime.Object
-	warnings, failed := 0, false
-	for _, file := range o.files {
-		data, name, err := readFile(file, s.in)
-		if err != nil {
-			return codedError{exitError, err}
-		}
-		docs, err := convert.Split(data)
-		if err != nil {
-			fmt.Fprintf(s.err, "error: %s: %v\n", name, err)
-			failed = true
-			continue
-		}
-		for _, doc := range docs {
+	warnings := 0
+	for _, in := range inputs {
+		for _, doc := range in.docs {
 			result, err := convert.Convert(doc, o.Options)
 			warnings += len(result.Warnings)
-			printProblems(s.err, "warning", name, doc, result.Warnings)
+			printProblems(s.err, "warning", in.name, doc, result.Warnings)
 			if problems, ok := errors.AsType[convert.Errors](err); ok {
-				printProblems(s.err, "error", name, doc, problems)
+				printProblems(s.err, "error", in.name, doc, problems)
 			}
 			failed = failed || err != nil
 			objects = append(objects, result.Objects...)
@@ -96,8 +113,50 @@ func (o *convertOptions) run(s streams) error {
 		return codedError{code: exitError}
 	case o.strict && warnings > 0:
 		return codedError{exitWarnings, fmt.Errorf("%d warnings with --strict", warnings)}
+	case len(objects) == 0:
+		return codedError{exitError, errors.New("the input has only training runtimes: add the TrainJobs that " +
+			"name them, with another -f")}
+	case o.Name != "" && jobs(objects) > 1:
+		return fmt.Errorf("--name %s is for one job, but the input has %d: convert them one by one", o.Name,
+			jobs(objects))
 	}
 	return printObjects(s.out, objects, o.output)
+}
+
+// input is one file.
+type input struct {
+	name string
+	docs []convert.Document
+}
+
+// read reads all files before one is converted, because a TrainJob may name a runtime of another file. It
+// prints which of them have no documents that can be read.
+func (o *convertOptions) read(s streams) (inputs []input, failed bool, err error) {
+	for _, file := range o.files {
+		data, name, err := readFile(file, s.in)
+		if err != nil {
+			return nil, false, err
+		}
+		docs, err := convert.Split(data)
+		if err != nil {
+			fmt.Fprintf(s.err, "error: %s: %v\n", name, err)
+			failed = true
+			continue
+		}
+		inputs = append(inputs, input{name, docs})
+	}
+	return inputs, failed, nil
+}
+
+// jobs counts the TrainingJobs.
+func jobs(objects []runtime.Object) int {
+	n := 0
+	for _, o := range objects {
+		if _, is := o.(*v1alpha1.TrainingJob); is {
+			n++
+		}
+	}
+	return n
 }
 
 // printProblems prints a line for each problem of a document.

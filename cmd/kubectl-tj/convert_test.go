@@ -12,6 +12,19 @@ import (
 const good = "apiVersion: kubeflow.org/v1\nkind: XGBoostJob\nmetadata: {name: a}\nspec: {xgbReplicaSpecs: " +
 	"{Worker: {template: {spec: {containers: [{name: xgboost, image: i}]}}}}}\n"
 
+const (
+	job = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\n" +
+		"spec: {template: {spec: {containers: [{name: c, image: i}]}}}\n"
+	queued = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a, labels: {kueue.x-k8s.io/queue-name: q}}\n" +
+		"spec: {suspend: true, template: {spec: {containers: [{name: c, image: i}]}}}\n"
+	runtimeOfTeam = "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: ClusterTrainingRuntime\n" +
+		"metadata: {name: team}\nspec: {mlPolicy: {jax: {}}, template: {spec: {replicatedJobs: [{name: node, " +
+		"template: {metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}, spec: {template: " +
+		"{spec: {containers: [{name: node, image: i}]}}}}}]}}}\n"
+	trainJob = "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: {name: a}\n" +
+		"spec: {runtimeRef: {name: team}, trainer: {numNodes: 4}}\n"
+)
+
 // TestConvert runs the command and checks both outputs and the exit code.
 func TestConvert(t *testing.T) {
 	warned := strings.Replace(good, "metadata: {name: a}", "metadata: {name: a, finalizers: [x]}", 1)
@@ -73,11 +86,76 @@ func TestConvert(t *testing.T) {
 		},
 		"foreign job": {
 			"kubectl apply would start it",
-			good + "---\napiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec: {template: {}}",
+			good + "---\napiVersion: batch/v1\nkind: CronJob\nmetadata: {name: a}\nspec: {}",
 			[]string{"-f", "-"},
 			exitError,
 			"",
-			"error: stdin: document 2 (Job a): kind: batch/v1 Job cannot be converted",
+			"error: stdin: document 2 (CronJob a): kind: batch/v1 CronJob cannot be converted",
+		},
+		"name": {"of the result", good, []string{"-f", "-", "--name", "bert"}, 0, "name: bert", ""},
+		"name of two": {
+			"two jobs cannot have one name",
+			good + "---\n" + good,
+			[]string{"-f", "-", "--name", "bert"},
+			exitUsage,
+			"",
+			"--name bert is for one job, but the input has 2",
+		},
+		"framework": {
+			"of a job that does not name one",
+			job,
+			[]string{"-f", "-", "--framework", "jax"},
+			0,
+			"framework: jax",
+			"",
+		},
+		"no effect": {
+			"a flag that a kind ignores is a warning",
+			good,
+			[]string{"-f", "-", "--framework", "jax"},
+			0,
+			"framework: xgboost",
+			"kind: xgboostjob decides the framework: --framework jax has no effect",
+		},
+		"unknown framework": {
+			"the known ones are listed",
+			job,
+			[]string{"-f", "-", "--framework", "torch"},
+			exitUsage,
+			"",
+			`--framework: unknown framework "torch": use one of jax, mpi,`,
+		},
+		"Trainer": {
+			"only one release is known",
+			good,
+			[]string{"-f", "-", "--trainer-version", "2.1"},
+			exitUsage,
+			"",
+			`unknown --trainer-version "2.1": convert knows the runtimes of 2.3`,
+		},
+		"suspended by Kueue": {
+			"it suspends again by itself",
+			queued,
+			[]string{"-f", "-"},
+			0,
+			"scheduler: kueue",
+			"spec.suspend: is left out, because Kueue suspends jobs with a queue itself: --keep-suspend keeps it",
+		},
+		"suspended": {
+			"the user may have done it",
+			queued,
+			[]string{"-f", "-", "--keep-suspend"},
+			0,
+			"suspend: true",
+			"",
+		},
+		"only a runtime": {
+			"it becomes nothing",
+			runtimeOfTeam,
+			[]string{"-f", "-"},
+			exitError,
+			"",
+			"the input has only training runtimes: add the TrainJobs that name them",
 		},
 		"no YAML": {
 			"the document is named",
@@ -115,6 +193,30 @@ func TestConvert(t *testing.T) {
 				t.Errorf("no JSON: %s", &out)
 			}
 		})
+	}
+}
+
+// TestConvertFindsRuntimes: a TrainJob uses a runtime of any file, also of one that comes later.
+func TestConvertFindsRuntimes(t *testing.T) {
+	var args []string
+	for _, content := range []string{trainJob, runtimeOfTeam} {
+		path := filepath.Join(t.TempDir(), "a.yaml")
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, "-f", path)
+	}
+	var out, errs bytes.Buffer
+	if code := run(t.Context(), append([]string{"convert"}, args...), streams{nil, &out, &errs}); code != 0 {
+		t.Fatal(code, errs.String())
+	}
+	for _, want := range []string{"framework: jax", "replicas: 4"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %s in\n%s", want, &out)
+		}
+	}
+	if strings.Contains(out.String(), "ClusterTrainingRuntime") {
+		t.Errorf("the runtime is printed:\n%s", &out)
 	}
 }
 

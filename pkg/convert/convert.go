@@ -1,6 +1,8 @@
 package convert
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/framework"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/validation"
 )
 
@@ -20,6 +23,14 @@ type Options struct {
 	Image string
 	// Claim that holds the directories of a TFJob-admin job. Empty: a new one is written.
 	Claim string
+	// Name of the result. Empty: the document's own.
+	Name string
+	// Framework of jobs whose kind does not name one. Empty: the one that a command names.
+	Framework v1alpha1.Framework
+	// KeepSuspend keeps spec.suspend of jobs that Kueue suspends.
+	KeepSuspend bool
+	// Runtimes that TrainJobs can name, in addition to those of Kubeflow Trainer.
+	Runtimes Runtimes
 }
 
 // Result is what becomes of one document.
@@ -55,7 +66,21 @@ func Sources() []Source {
 		{"mpijob-v1", kubeflowV1, "MPIJob", mpiJobV1},
 		{"mpijob-v2beta1", "kubeflow.org/v2beta1", "MPIJob", mpiJobV2beta1},
 		{"volcano", "batch.volcano.sh/v1alpha1", "Job", volcanoJob},
+		{"trainjob", trainerVersion, "TrainJob", trainJobOf},
+		{"jobset", "jobset.x-k8s.io/v1alpha2", "JobSet", jobSetJob},
+		{"job", "batch/v1", "Job", batchJob},
 	}
+}
+
+// withFramework are the sources to which Options.Framework applies.
+var withFramework = []string{"trainjob", "jobset", "job"}
+
+// Validate reports an option that no conversion accepts.
+func (o Options) Validate() error {
+	if _, known := framework.Get(string(o.Framework)); o.Framework != "" && !known {
+		return fmt.Errorf("unknown framework %q: use one of %s", o.Framework, strings.Join(framework.Names(), ", "))
+	}
+	return nil
 }
 
 // conversion of one document.
@@ -68,12 +93,20 @@ type conversion struct {
 
 // Convert makes a TrainingJob of a document. It fails with Errors if the document is not a job that it knows,
 // if a field has a value that cannot be read, or if the TrainingJob API would refuse the result. An object
-// that runs nothing, such as a ConfigMap, is returned as it is, with a warning.
+// that runs nothing, such as a ConfigMap, is returned as it is, with a warning. A training runtime becomes a
+// part of the TrainJobs that name it: of its own it has no result.
 func Convert(doc Document, options Options) (Result, error) {
 	c := &conversion{doc: doc, options: options}
+	if isRuntime(doc) {
+		return c.runtimeDocument(doc)
+	}
 	source, known := sourceOf(doc)
 	if !known {
 		return c.passThrough(doc)
+	}
+	if c.options.Framework != "" && !slices.Contains(withFramework, source.Name) {
+		c.warn(field.NewPath("kind"), "%s decides the framework: --framework %s has no effect", source.Name,
+			c.options.Framework)
 	}
 	job := source.convert(c, doc)
 	if job == nil || len(c.errors) > 0 {
@@ -169,6 +202,8 @@ func (c *conversion) metadata(from metav1.ObjectMeta) metav1.ObjectMeta {
 		to.Annotations = nil
 	}
 	switch {
+	case c.options.Name != "":
+		to.Name = c.options.Name
 	case from.Name != "":
 	case from.GenerateName != "":
 		to.Name = from.GenerateName + c.doc.suffix()

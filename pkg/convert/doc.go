@@ -11,6 +11,8 @@
 //	sbatch*.go               scripts for sbatch, which are no objects
 //	template.go, restarts.go what a pod template and the roles' restart policies must be here
 //	target.go                what the TrainingJob has no field for, in one place
+//	jobset*.go               JobSets, and Jobs (batchjob.go) and TrainJobs (trainjob*.go) as JobSets
+//	runtimes.go              training runtimes, which the first pass over all documents collects
 //	foreign.go               objects that are not converted: which of them are refused
 //
 // The result says whatever the other system would do by default. Whatever it cannot say is a warning that

@@ -14,11 +14,9 @@ import (
 // jobGroups are API groups whose objects start pods, in addition to those of Sources. Some of these objects
 // have no container: a PipelineRun names a pipeline.
 var jobGroups = []string{
-	"argoproj.io", "batch", "flink.apache.org", "flow.volcano.sh", "flyte.lyft.com", "grove.io",
-	"jobset.x-k8s.io", "kaito.sh",
+	"argoproj.io", "flink.apache.org", "flow.volcano.sh", "flyte.lyft.com", "grove.io", "kaito.sh",
 	"kubernetes.dask.org", "kubevirt.io", "leaderworkerset.x-k8s.io", "pipelines.kubeflow.org", rayGroup,
-	"serving.kserve.io", "sparkoperator.k8s.io", "tekton.dev", "trainer.kubeflow.org",
-	"workload.codeflare.dev",
+	"serving.kserve.io", "sparkoperator.k8s.io", "tekton.dev", "workload.codeflare.dev",
 }
 
 const rayGroup = "ray.io"

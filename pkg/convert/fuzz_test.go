@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unicode"
@@ -20,7 +21,11 @@ import (
 // have no control characters. An ordinary test run executes the seeds;
 // `go test -fuzz FuzzConvert -fuzzminimizetime=5x ./pkg/convert` searches further.
 func FuzzConvert(f *testing.F) {
-	for _, path := range inputs(f) {
+	refused, err := filepath.Glob("testdata/*/*.refused.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, path := range append(inputs(f), refused...) {
 		data, err := os.ReadFile(path)
 		if err != nil {
 			f.Fatal(err)
@@ -32,6 +37,8 @@ func FuzzConvert(f *testing.F) {
 		"'a; b'"))
 	f.Add([]byte("a: &a [x]\nb: [*a, *a]"))
 	f.Add([]byte(`{"runtime": "", "replicas": {"replicas": [{}]}}`))
+	f.Add([]byte("apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec: {parallelism: 2147483647, " +
+		"completions: 2147483647, completionMode: Indexed}"))
 	f.Add([]byte("apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nspec: {tasks: [{replicas: 2147483647}]}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if len(data) > 64<<10 {
@@ -44,8 +51,9 @@ func FuzzConvert(f *testing.F) {
 		if err != nil {
 			return
 		}
+		options := convert.Options{Runtimes: convert.FindRuntimes(docs)}
 		for _, doc := range docs {
-			result, err := convert.Convert(doc, convert.Options{})
+			result, err := convert.Convert(doc, options)
 			checkMessages(t, doc.String(), result.Warnings)
 			if err != nil {
 				var problems convert.Errors
@@ -55,7 +63,7 @@ func FuzzConvert(f *testing.F) {
 				checkMessages(t, doc.String(), problems)
 				continue
 			}
-			checkObjects(t, result)
+			checkObjects(t, doc.Kind, result)
 		}
 	})
 }
@@ -69,8 +77,8 @@ func checkMessages(t *testing.T, doc string, problems []convert.Problem) {
 }
 
 // checkObjects reads what would be printed, and holds it against the API's rules.
-func checkObjects(t *testing.T, result convert.Result) {
-	if len(result.Objects) == 0 {
+func checkObjects(t *testing.T, kind string, result convert.Result) {
+	if len(result.Objects) == 0 && !strings.HasSuffix(kind, "TrainingRuntime") {
 		t.Fatal("neither an object nor an error")
 	}
 	for _, o := range result.Objects {

@@ -44,7 +44,7 @@ func converted(t testing.TB, path string) (objects []runtime.Object, warnings []
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := convert.Options{}
+	options := convert.Options{Runtimes: convert.FindRuntimes(docs)}
 	if filepath.Base(filepath.Dir(path)) == "slurm" { // most scripts name no image
 		options.Image = "registry.example.com/train:1"
 	}

@@ -86,9 +86,7 @@ func (v *volcano) scheduling(path *field.Path) {
 	if from.RunningEstimate != nil {
 		v.warn(path.Child("runningEstimate"), noCounterpart)
 	}
-	if from.NetworkTopology != nil {
-		v.warn(path.Child("networkTopology"), noCounterpart)
-	}
+	v.networkTopology(v.job, from.NetworkTopology, path.Child("networkTopology"))
 }
 
 // ranks of all tasks.

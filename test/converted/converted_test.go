@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,9 +37,16 @@ import (
 // documents of other systems, which pkg/convert has golden files for.
 const documents = "../../pkg/convert/testdata/*/*.in.*"
 
+// Not submitted are the public manifests and scripts of these systems: most ask for other clusters, such as
+// Kueue's queues or 64 nodes. TestResultsPassTheAPIServer of pkg/convert creates them in dry runs.
+var public = []string{"job", "jobset", "slurm", "trainjob"}
+
 // TestConvertedJobsSucceed submits every document as converted.
 func TestConvertedJobsSucceed(t *testing.T) {
 	paths, err := filepath.Glob(documents)
+	paths = slices.DeleteFunc(paths, func(path string) bool {
+		return slices.Contains(public, filepath.Base(filepath.Dir(path)))
+	})
 	if err != nil || len(paths) < 20 {
 		t.Fatalf("only %d documents: %v", len(paths), err)
 	}
