@@ -13,8 +13,8 @@ import (
 // roleCapacity is the unmet need of one role, and the nodes that may provide it.
 type roleCapacity struct {
 	role Role
-	// requests of one rank.
-	requests Amounts
+	// requests of one rank that the nodes show, and devices that a DeviceClass serves.
+	requests, devices Amounts
 	// unbound is how many of the role's MinAvailable ranks are not bound to a node; above 0.
 	unbound int64
 	// matching nodes are allowed by selector and affinity; accepting are those of them that accept new pods.
@@ -51,8 +51,9 @@ func (s ClusterState) capacity(g Gang) []roleCapacity {
 			continue
 		}
 		spec := &role.Template.Spec
+		requests, devices := s.split(role.Requests())
 		roles = append(roles, roleCapacity{
-			role: role, requests: role.Requests(), unbound: int64(unbound),
+			role: role, requests: requests, devices: devices, unbound: int64(unbound),
 			matching: s.matching(spec), accepting: s.accepting(spec),
 		})
 	}

@@ -22,6 +22,8 @@ type ClusterState struct {
 	Nodes []Node
 	// Holders are the holders of extended resources, such as GPUs.
 	Holders []Holder
+	// DeviceClasses by the extended resource that they serve (see DeviceClassOf).
+	DeviceClasses map[corev1.ResourceName]string
 	// Shared keeps what is computed from Complete, Partial, Nodes, Holders and Objects; nil: nothing is kept.
 	Shared *Shared
 	// Objects are the objects of the kinds that an Explainer names, such as queues and quotas. An absent kind

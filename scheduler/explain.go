@@ -20,6 +20,7 @@ var explanations = []func(*waitingGang) (Explanation, bool){
 	exceedsCluster,
 	insufficientResources,
 	claimUnbound,
+	devicesUnknown,
 	schedulerRests,
 	placeNotFound,
 	waitingBehind,

@@ -16,8 +16,7 @@ import (
 //
 //   - No node is known, or not all of them are.
 //   - A node that is cordoned, not ready or under pressure would do. Such a state passes.
-//   - A resource is on no node at all. A scheduler may know it from elsewhere: from an extender, or from a
-//     DeviceClass that serves an extended resource by dynamic resource allocation.
+//   - A DeviceClass serves the resource, or it is on no node at all, since an extender may provide it.
 //   - The taint is one that admission may let the pods tolerate: it has the name of a resource that they
 //     request (ExtendedResourceToleration), or they have a RuntimeClass, which may add tolerations.
 func Unplaceable(g Gang, v Verdict, s ClusterState) (Explanation, bool) {
@@ -55,7 +54,8 @@ var notAdmissible = []string{ReasonQueueNotFound, ReasonQueueClosed, ReasonExcee
 // unplaceableRole is Unplaceable for the ranks of one role. For a role that fits it mostly ends at the first
 // node.
 func (s ClusterState) unplaceableRole(role Role) (Explanation, bool) {
-	spec, requests := &role.Template.Spec, role.Requests()
+	spec, all := &role.Template.Spec, role.Requests()
+	requests, _ := s.split(all)
 	required := nodeaffinity.GetRequiredNodeAffinity(&corev1.Pod{Spec: *spec})
 	r := roleCapacity{role: role, requests: requests}
 	for _, n := range s.Nodes {
@@ -63,7 +63,7 @@ func (s ClusterState) unplaceableRole(role Role) (Explanation, bool) {
 			continue
 		}
 		r.matching.nodes = append(r.matching.nodes, n)
-		if repelsForGood(n, spec, requests) {
+		if repelsForGood(n, spec, all) {
 			continue
 		}
 		if ranksThatFit(n.allocatable, requests) > 0 {
@@ -106,10 +106,10 @@ func repelsForGood(n Node, spec *corev1.PodSpec, requests Amounts) bool {
 	return repels
 }
 
-// knowsAll reports whether each of the resources is on some node.
+// knowsAll reports whether each of the resources is on some node, and no DeviceClass serves it.
 func (s ClusterState) knowsAll(requests Amounts) bool {
 	for name := range requests {
-		if largestNode(s.Nodes, name) == 0 {
+		if _, served := s.DeviceClassOf(name); served || largestNode(s.Nodes, name) == 0 {
 			return false
 		}
 	}

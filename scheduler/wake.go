@@ -67,7 +67,7 @@ func (w *waitingGang) hasCapacity() bool {
 		}
 	}
 	for _, r := range w.roles {
-		if needsMoreThanCapacity(&r.role.Template.Spec) {
+		if len(r.devices) > 0 || needsMoreThanCapacity(&r.role.Template.Spec) {
 			return false
 		}
 	}

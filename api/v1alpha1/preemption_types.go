@@ -25,7 +25,7 @@ const (
 	// PreemptionPatience means that the gang has waited too short a time.
 	PreemptionPatience PreemptionOutcome = "Patience"
 	// PreemptionNotPlanned means that the operator does not plan: the scheduler selects victims alone, as
-	// Kueue does, or the free quota is unknown.
+	// Kueue does, the free quota is unknown, or a DeviceClass serves what the gang requests.
 	PreemptionNotPlanned PreemptionOutcome = "NotPlanned"
 	// PreemptionGateIgnored means that the scheduler ignores the gang's preemption gate.
 	PreemptionGateIgnored PreemptionOutcome = "GateIgnored"

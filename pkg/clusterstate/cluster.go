@@ -46,6 +46,7 @@ type Cluster struct {
 	queues   queues
 	classes  map[string]schedulingv1.PriorityClass
 	objects  map[schema.GroupVersionKind]map[string]client.Object
+	devices  devices
 	// classesListed is set once the first list of the priority classes is in.
 	classesListed bool
 	// nodesSynced is set once the first list of the nodes is in; listed holds the scopes whose first list is in,
@@ -57,8 +58,8 @@ type Cluster struct {
 
 	// state as State returned it last; stale marks the parts that have changed since.
 	state scheduler.ClusterState
-	stale struct{ nodes, holders, objects bool }
-	// empty is what EmptyNodes returned last; nil after a change.
+	stale struct{ nodes, holders, objects, devices bool }
+	// empty are the nodes that Empty returned last; nil after a change.
 	empty []scheduler.Node
 }
 
@@ -116,6 +117,7 @@ func New(jobKind string, namespaces ...string) *Cluster {
 		listed:     map[schema.GroupVersionKind]map[string]bool{},
 		followed:   map[schema.GroupVersionKind]bool{},
 		objects:    map[schema.GroupVersionKind]map[string]client.Object{},
+		devices:    newDevices(),
 	}
 	c.state.Partial = len(namespaces) > 0
 	return c
@@ -127,7 +129,7 @@ func (c *Cluster) State() scheduler.ClusterState {
 	defer c.mu.Unlock()
 	s := &c.state
 	s.Complete = c.complete()
-	if s.Shared == nil || c.stale.nodes || c.stale.holders || c.stale.objects {
+	if s.Shared == nil || c.stale.nodes || c.stale.holders || c.stale.objects || c.stale.devices {
 		s.Shared = &scheduler.Shared{}
 	}
 	if c.stale.nodes {
@@ -139,11 +141,14 @@ func (c *Cluster) State() scheduler.ClusterState {
 	if c.stale.objects {
 		s.Objects = c.listObjects()
 	}
-	c.stale.nodes, c.stale.holders, c.stale.objects = false, false, false
+	if c.stale.devices {
+		s.DeviceClasses = c.devices.serving()
+	}
+	c.stale.nodes, c.stale.holders, c.stale.objects, c.stale.devices = false, false, false, false
 	return *s
 }
 
-// Objects returns what Explainers ask for, by kind. Like EmptyNodes, it serves every reconcile.
+// Objects returns what Explainers ask for, by kind. Like Empty, it serves every reconcile.
 func (c *Cluster) Objects() map[schema.GroupVersionKind][]client.Object {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -154,10 +159,10 @@ func (c *Cluster) Objects() map[schema.GroupVersionKind][]client.Object {
 	return c.state.Objects
 }
 
-// EmptyNodes returns the nodes as if no pod were on them, in no particular order, and whether all of them,
-// and all pods, are known. They change only with the nodes themselves, so that every reconcile of a gang that
-// starts may ask for them: the whole state changes with every pod that is bound.
-func (c *Cluster) EmptyNodes() ([]scheduler.Node, bool) {
+// Empty returns the nodes as if no pod were on them, in no particular order, and nothing else but the
+// DeviceClasses. They change only with the nodes themselves, so that every reconcile of a gang that starts
+// may ask for them: the whole state changes with every pod that is bound.
+func (c *Cluster) Empty() scheduler.ClusterState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.empty == nil {
@@ -167,7 +172,13 @@ func (c *Cluster) EmptyNodes() ([]scheduler.Node, bool) {
 			}
 		}
 	}
-	return c.empty, c.complete()
+	if c.stale.devices {
+		c.state.DeviceClasses, c.state.Shared = c.devices.serving(), nil
+		c.stale.devices = false
+	}
+	return scheduler.ClusterState{
+		Complete: c.complete(), Nodes: c.empty, DeviceClasses: c.state.DeviceClasses,
+	}
 }
 
 // Known reports whether everything is known that is to be seen: nodes, bound pods, jobs, priority classes and
@@ -183,8 +194,12 @@ func (c *Cluster) Known() bool {
 	return c.complete() && c.classesListed
 }
 
-// complete reports whether every node and every pod that is to be seen is known. The caller holds the lock.
-func (c *Cluster) complete() bool { return c.nodesSynced && c.allListed(scheduler.PodKind) }
+// complete reports whether every node and every pod that is to be seen is known, and what serves devices. The
+// caller holds the lock.
+func (c *Cluster) complete() bool {
+	return c.nodesSynced && c.allListed(scheduler.PodKind) &&
+		(!c.followed[DeviceClassKind] || c.allListed(DeviceClassKind))
+}
 
 func (c *Cluster) listNodes() []scheduler.Node {
 	list := make([]scheduler.Node, 0, len(c.nodes))

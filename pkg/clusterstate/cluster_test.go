@@ -87,18 +87,18 @@ func TestNodeChanges(t *testing.T) {
 			t.Errorf("%s: changed %t", step.what, got)
 		}
 	}
-	if nodes, _ := c.EmptyNodes(); len(nodes) != 1 || nodes[0].Allocatable[gpu] != 16 {
+	if nodes := c.Empty().Nodes; len(nodes) != 1 || nodes[0].Allocatable[gpu] != 16 {
 		t.Errorf("the empty node is %+v", nodes)
 	}
 	c.SetNode(newNode("a"))
 	c.SetNode(newNode("b"))
 	c.SetPod(newPod("p", "b", "8", "bert"))
-	nodes, complete := c.EmptyNodes()
+	nodes, complete := c.Empty().Nodes, c.Empty().Complete
 	if len(nodes) != 2 || nodes[0].Free(gpu) != 8 || nodes[1].Free(gpu) != 8 || complete {
 		t.Errorf("the empty nodes are %+v, complete %t", nodes, complete)
 	}
 	c.DropNode("b")
-	if nodes, _ := c.EmptyNodes(); len(nodes) != 1 {
+	if nodes := c.Empty().Nodes; len(nodes) != 1 {
 		t.Errorf("a node is gone, and there are %d", len(nodes))
 	}
 	c.DropNode("a")

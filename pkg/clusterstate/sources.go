@@ -20,8 +20,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// Sources feeds a Cluster with what the manager's caches do not hold: bound pods, priority classes, and the
-// objects that Explainers ask for. It is a manager.Runnable.
+// Sources feeds a Cluster with what the manager's caches do not hold: bound pods, priority classes, device
+// classes with templates of claims, and the objects that Explainers ask for. It is a manager.Runnable.
 type Sources struct {
 	cluster *Cluster
 	client  client.WithWatch
@@ -35,9 +35,10 @@ type Sources struct {
 	running  sync.WaitGroup
 }
 
-// followed is a kind that an Explainer asks for.
+// followed is a kind that not every cluster serves.
 type followed struct {
-	by scheduler.Explainer
+	// sink for what a namespace's list has.
+	sink func(namespace string) *sink
 	// scopes are the namespaces that are listed one by one, or allNamespaces.
 	scopes []string
 }
@@ -82,12 +83,24 @@ func (s *Sources) scopes() []string {
 
 // Follow feeds the objects of a kind that an Explainer asks for, from now on. The cluster must serve it.
 func (s *Sources) Follow(e scheduler.Explainer, gvk schema.GroupVersionKind) error {
+	return s.follow(gvk, func(namespace string) *sink { return s.objectSink(gvk, namespace, e) })
+}
+
+// FollowDevices feeds one of DeviceKinds, from now on. The cluster must serve it.
+func (s *Sources) FollowDevices(gvk schema.GroupVersionKind) error {
+	if gvk == DeviceClassKind {
+		return s.follow(gvk, s.deviceClassSink)
+	}
+	return s.follow(gvk, s.claimTemplateSink)
+}
+
+func (s *Sources) follow(gvk schema.GroupVersionKind, to func(namespace string) *sink) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, known := s.followed[gvk]; known {
 		return nil
 	}
-	f := followed{by: e, scopes: []string{allNamespaces}}
+	f := followed{sink: to, scopes: []string{allNamespaces}}
 	if len(s.cluster.namespaces) > 0 {
 		namespaced, err := apiutil.IsGVKNamespaced(gvk, s.client.RESTMapper())
 		if err != nil {
@@ -108,7 +121,7 @@ func (s *Sources) Follow(e scheduler.Explainer, gvk schema.GroupVersionKind) err
 // runFollowed starts the reflectors of a kind. The caller holds the lock.
 func (s *Sources) runFollowed(gvk schema.GroupVersionKind, f followed) {
 	for _, namespace := range f.scopes {
-		s.run(s.objectSink(gvk, namespace, f.by), s.lister(gvk, namespace, nil))
+		s.run(f.sink(namespace), s.lister(gvk, namespace, nil))
 	}
 }
 

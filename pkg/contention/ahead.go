@@ -17,6 +17,9 @@ func (b *broker) planSavesAhead(j *Job) {
 	if planned || b.endangering == b.policy.MaxPlans || !brokerable(j) || !lacksCapacity(j) {
 		return
 	}
+	if !b.knowsCapacity(j) {
+		return
+	}
 	b.endangering++
 	snapshot, policy := b.snapshot(j), b.policy
 	if len(snapshot.Waiting[0].Needs) == 0 || snapshot.FitsSoon(&snapshot.Waiting[0]) {

@@ -254,7 +254,7 @@ const handOverDelay = 5 * time.Second
 // decide what happens to a gang without a plan; nil: its status does not change. Without possible victims, or
 // after the maximum delay, the scheduler preempts as it does without the operator.
 func (b *broker) decide(j *Job) *v1alpha1.PreemptionStatus {
-	if !brokerable(j) {
+	if !brokerable(j) || !b.knowsCapacity(j) {
 		return b.handOver(j, notPlanned)
 	}
 	if !lacksCapacity(j) {

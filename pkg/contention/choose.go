@@ -10,6 +10,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/framework"
 	"mlplatform.example.com/trainingjob-operator/pkg/panics"
 	"mlplatform.example.com/trainingjob-operator/pkg/preemption"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
@@ -129,7 +130,7 @@ func (r *round) choose(j *Job) preemption.Choice {
 	backend := scheduler.Of(j.Backend).Preemptor
 	quota, known := quotaOf(j)
 	switch {
-	case backend == nil || !known:
+	case backend == nil || !known || !r.knowsCapacity(j):
 		return preemption.Choice{For: j.ref(), Outcome: notPlanned}
 	case r.examined == Considered || len(r.plans) >= r.policy.MaxPlans:
 		return preemption.Choice{For: j.ref(), Outcome: preemption.Busy}
@@ -144,6 +145,11 @@ func (r *round) choose(j *Job) preemption.Choice {
 		}
 	}
 	return choice
+}
+
+// knowsCapacity reports whether the nodes show all that a gang requests. Otherwise victims might end in vain.
+func (r *round) knowsCapacity(j *Job) bool {
+	return r.state.KnowsCapacity(render.Gang(j.TrainingJob, j.Status.Attempt, len(j.Pods) > 0))
 }
 
 // snapshotFor returns the snapshot for a preemptor and the quota that it waits for.

@@ -144,6 +144,12 @@ func TestChoose(t *testing.T) {
 				jobOf("urgent", 9, 1, lacksNodes, of(v1alpha1.SchedulerKueue)),
 			}, map[string]string{"urgent": "NotPlanned"},
 		},
+		"devices": {
+			"a DeviceClass serves what it requests: the victim's nodes may not have it",
+			served(full("a")), []Job{
+				jobOf("low", 1, 1, runs(time.Hour, "a")), jobOf("urgent", 9, 1, lacksNodes),
+			}, map[string]string{"urgent": "NotPlanned"},
+		},
 		"another reason": {
 			"a gang behind others does not lack capacity", full("a"), []Job{
 				jobOf("low", 1, 1, runs(time.Hour, "a")),

@@ -139,6 +139,12 @@ func full(names ...string) scheduler.ClusterState {
 	return state
 }
 
+// served is the state with a DeviceClass that serves the GPUs.
+func served(state scheduler.ClusterState) scheduler.ClusterState {
+	state.DeviceClasses = map[corev1.ResourceName]string{gpu: "gpu.nvidia.com"}
+	return state
+}
+
 func node(name string, used int64) scheduler.Node {
 	ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue}
 	return scheduler.Node{

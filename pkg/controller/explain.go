@@ -102,11 +102,11 @@ func (e *explainer) unplaceable(s *memory.Observed) func() (scheduler.Explanatio
 		if !e.autoscaler.IsAbsent() {
 			return scheduler.Explanation{}, false // its pods may bring nodes
 		}
-		nodes, complete := e.state.EmptyNodes()
-		if !complete {
+		empty := e.state.Empty()
+		if !empty.Complete {
 			return heldBefore(s)
 		}
-		empty := scheduler.ClusterState{Complete: true, Nodes: nodes, Bound: bound}
+		empty.Bound = bound
 		if _, unplaceable := scheduler.Unplaceable(gang, s.Verdict, empty); !unplaceable {
 			return scheduler.Explanation{}, false
 		}

@@ -52,6 +52,10 @@ package controller
 // +kubebuilder:rbac:groups=kueue.x-k8s.io,resources=localqueues;clusterqueues,verbs=list;watch
 // +kubebuilder:rbac:groups=scheduling.k8s.io,resources=priorityclasses,verbs=list;watch
 //
+// Devices of dynamic resource allocation: which classes serve an extended resource, and how many GPUs the
+// claims of ranks request.
+// +kubebuilder:rbac:groups=resource.k8s.io,resources=deviceclasses;resourceclaimtemplates,verbs=list;watch
+//
 // The API server authenticates and authorizes readers of the metrics.
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create

@@ -191,6 +191,7 @@ func newDependencies(mgr manager.Manager, o Options) (dependencies, error) {
 	d.availability.Allowed = o.AllowedSchedulers
 	d.availability.Wake = d.woken
 	d.availability.Follow = d.clusterState.Follow
+	d.availability.FollowDevices = d.clusterState.FollowDevices
 	return d, nil
 }
 

@@ -18,9 +18,10 @@ import (
 var clusterScoped = map[string]bool{
 	"pods": false, "services": false, "persistentvolumeclaims": false, "secrets": false, "nodes": true,
 	"tokenreviews.authentication.k8s.io": true, "subjectaccessreviews.authorization.k8s.io": true,
+	"deviceclasses.resource.k8s.io": true, "resourceclaims.resource.k8s.io": false,
+	"podmonitors.monitoring.coreos.com": false, "resourceclaimtemplates.resource.k8s.io": false,
 	"endpointslices.discovery.k8s.io": false, "endpointslices/restricted.discovery.k8s.io": false,
-	"events.events.k8s.io": false, "podmonitors.monitoring.coreos.com": false,
-	"clusterqueues.kueue.x-k8s.io": true, "localqueues.kueue.x-k8s.io": false,
+	"events.events.k8s.io": false, "clusterqueues.kueue.x-k8s.io": true, "localqueues.kueue.x-k8s.io": false,
 	"resourceflavors.kueue.x-k8s.io": true, "workloadpriorityclasses.kueue.x-k8s.io": true,
 	"workloads.kueue.x-k8s.io": false, "workloads/status.kueue.x-k8s.io": false,
 	"trainingjobs.mlplatform.example.com": false, "trainingjobs/finalizers.mlplatform.example.com": false,

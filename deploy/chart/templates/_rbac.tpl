@@ -2,8 +2,8 @@
 The resources of the operator's role that have no namespace. test/chart checks the list against the role.
 */}}
 {{- define "trainingjob.clusterScoped" -}}
-resources: [nodes, priorityclasses, queues, clusterqueues, resourceflavors, workloadpriorityclasses, tokenreviews,
-  subjectaccessreviews]
+resources: [nodes, priorityclasses, queues, clusterqueues, resourceflavors, workloadpriorityclasses,
+  deviceclasses, tokenreviews, subjectaccessreviews]
 {{- end }}
 
 {{/*

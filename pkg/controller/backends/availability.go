@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/clusterstate"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 	"mlplatform.example.com/trainingjob-operator/pkg/turn"
@@ -46,11 +47,13 @@ type Availability struct {
 	Wake  memory.Waker
 	// Follow starts to feed a state kind of an Explainer into the cluster state.
 	Follow func(scheduler.Explainer, schema.GroupVersionKind) error
+	// FollowDevices does so for one of clusterstate.DeviceKinds, whatever the schedulers are; nil: for none.
+	FollowDevices func(schema.GroupVersionKind) error
 
 	mu sync.Mutex
 	// served kinds: discovered and watched.
 	served map[schema.GroupVersionKind]bool
-	// followed state kinds.
+	// followed state kinds and device kinds.
 	followed map[schema.GroupVersionKind]bool
 	// waiting are the jobs whose scheduler is not served.
 	waiting map[types.NamespacedName]bool
@@ -236,6 +239,14 @@ func (a *Availability) Discover(ctx context.Context) error {
 			return err
 		}
 	}
+	if a.FollowDevices == nil {
+		return nil
+	}
+	for _, gvk := range clusterstate.DeviceKinds {
+		if err := a.followServed(gvk, a.FollowDevices); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -246,22 +257,31 @@ func (a *Availability) followStateKinds(b scheduler.Backend) error {
 		return nil
 	}
 	for _, gvk := range e.StateKinds() {
-		if a.isFollowed(gvk) {
-			continue
-		}
-		served, err := a.askServed(gvk)
+		err := a.followServed(gvk, func(gvk schema.GroupVersionKind) error { return a.Follow(e, gvk) })
 		if err != nil {
 			return err
 		}
-		if served {
-			if err := a.Follow(e, gvk); err != nil {
-				return fmt.Errorf("following %s: %w", gvk, err)
-			}
-			a.mu.Lock()
-			a.followed[gvk] = true
-			a.mu.Unlock()
-		}
 	}
+	return nil
+}
+
+// followServed follows a kind once, as soon as the cluster serves it.
+func (a *Availability) followServed(
+	gvk schema.GroupVersionKind, follow func(schema.GroupVersionKind) error,
+) error {
+	if a.isFollowed(gvk) {
+		return nil
+	}
+	served, err := a.askServed(gvk)
+	if err != nil || !served {
+		return err
+	}
+	if err := follow(gvk); err != nil {
+		return fmt.Errorf("following %s: %w", gvk, err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.followed[gvk] = true
 	return nil
 }
 
@@ -315,6 +335,9 @@ func (a *Availability) complete() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	unfollowed := func(gvk schema.GroupVersionKind) bool { return !a.followed[gvk] }
+	if a.FollowDevices != nil && slices.ContainsFunc(clusterstate.DeviceKinds, unfollowed) {
+		return false
+	}
 	return !slices.ContainsFunc(a.Backends, func(b scheduler.Backend) bool {
 		return len(a.missing(b)) > 0 || a.Follow != nil && slices.ContainsFunc(stateKinds(b), unfollowed)
 	})

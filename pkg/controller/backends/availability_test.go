@@ -137,3 +137,31 @@ func TestAllowedSchedulers(t *testing.T) {
 		})
 	}
 }
+
+// Devices are followed once the cluster serves their kinds, whatever its schedulers are.
+func TestDeviceKindsAreFollowedWhereTheyAreServed(t *testing.T) {
+	cluster := servedKinds{}
+	var followed []string
+	a := NewAvailability(cluster, nil, nil, "")
+	a.FollowDevices = func(gvk schema.GroupVersionKind) error {
+		followed = append(followed, gvk.Kind)
+		return nil
+	}
+	for _, step := range []struct {
+		appears  string
+		settled  bool
+		followed []string
+	}{
+		{"Other", false, nil},
+		{"DeviceClass", false, []string{"DeviceClass"}},
+		{"ResourceClaimTemplate", true, []string{"DeviceClass", "ResourceClaimTemplate"}},
+	} {
+		cluster[step.appears] = true
+		if err := a.Discover(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(step.followed, followed); diff != "" || a.complete() != step.settled {
+			t.Errorf("with %s: settled %t, followed:\n%s", step.appears, a.complete(), diff)
+		}
+	}
+}

@@ -53,6 +53,11 @@ func (s *ClusterState) Follow(e scheduler.Explainer, gvk schema.GroupVersionKind
 	return s.sources.Follow(e, gvk)
 }
 
+// FollowDevices feeds one of clusterstate.DeviceKinds into the state.
+func (s *ClusterState) FollowDevices(gvk schema.GroupVersionKind) error {
+	return s.sources.FollowDevices(gvk)
+}
+
 // leaveToken leaves a token in a channel that holds one, unless there is one already.
 func leaveToken(in chan<- struct{}) {
 	select {
