@@ -76,10 +76,15 @@ type TrainingJobStatus struct {
 	// Gang is the number of ranks that run or have succeeded, of all: "4/4".
 	// +optional
 	Gang string `json:"gang,omitempty"`
-	// GPUs that the gang requests: the resources in the operator's setting gpus, without devices from
-	// resourceClaims.
+	// GPUs that the gang requests: the resources in the operator's setting gpus, and the devices that
+	// resourceClaims request of the classes in gpuDeviceClasses. A claim that ranks share counts once. Absent if
+	// the gang has none or gpusUnknown is set.
 	// +optional
 	GPUs int64 `json:"gpus,omitempty"`
+	// GPUsUnknown is why the number of GPUs is not known, such as a missing ResourceClaimTemplate. Sums,
+	// GPU-seconds and accounting then leave the job's GPUs out.
+	// +optional
+	GPUsUnknown string `json:"gpusUnknown,omitempty"`
 	// ReplicaStatuses counts the ranks of each role.
 	// +optional
 	ReplicaStatuses map[Role]ReplicaStatus `json:"replicaStatuses,omitempty"`

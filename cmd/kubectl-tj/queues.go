@@ -27,7 +27,7 @@ scheduler-plugins, and ResourceQuotas, in the current namespace or with -A in al
 With a name, or TYPE/NAME, it prints that queue with its running jobs and its waiting jobs in their order.
 
 QUOTA is the upper limit: "8 to 16" is a quota of 8, and at most 16 with capacity that others do not use; "8+"
-has no limit. "12+ GPUs" are 12 and those of jobs that the operator has not processed yet. The command shows
+has no limit. "12+ GPUs" are 12 and those of jobs whose GPUs are unknown. The command shows
 what you may list; notes on stderr name the rest.
 
 Exit codes: 0 shown, 1 the queue does not exist, or the cluster refused, 2 wrong usage.`

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -86,9 +85,9 @@ func waitingOf(q *queues.Queue) string {
 	return fmt.Sprintf("%d (%s)", len(q.Waiting), gpusOf(q.Waiting, q.WaitingGPUs))
 }
 
-// gpusOf returns the sum with a + if the operator has not processed some of the jobs, whose GPUs are unknown.
+// gpusOf returns the sum with a + if the GPUs of some of the jobs are unknown.
 func gpusOf(jobs []queues.Job, sum int64) string {
-	if slices.ContainsFunc(jobs, func(j queues.Job) bool { return j.Phase == "" }) {
+	if queues.UnknownGPUs(jobs) {
 		return fmt.Sprintf("%d+ GPUs", sum)
 	}
 	return count(int(sum), "GPU")
@@ -191,7 +190,7 @@ func runningRows(jobs []queues.Job, now time.Time) [][]string {
 	rows := [][]string{{"JOB", "PHASE", "GPUS", "PRIORITY", "AGE"}}
 	for _, j := range jobs {
 		rows = append(rows, []string{
-			j.Namespace + "/" + j.Name, string(j.Phase), fmt.Sprint(j.GPUs), priority(j), ago(j.Created, now),
+			j.Namespace + "/" + j.Name, string(j.Phase), gpusOfJob(j), priority(j), ago(j.Created, now),
 		})
 	}
 	return rows
@@ -201,15 +200,18 @@ func runningRows(jobs []queues.Job, now time.Time) [][]string {
 func waitingRows(jobs []queues.Job, now time.Time) [][]string {
 	rows := [][]string{{"TURN", "JOB", "GPUS", "PRIORITY", "AGE", "REASON"}}
 	for i, j := range jobs {
-		gpus := fmt.Sprint(j.GPUs)
-		if j.Phase == "" { // the operator has not counted them yet
-			gpus = "unknown"
-		}
 		rows = append(rows, []string{
-			fmt.Sprint(i + 1), j.Namespace + "/" + j.Name, gpus, priority(j), ago(j.Created, now), j.Reason,
+			fmt.Sprint(i + 1), j.Namespace + "/" + j.Name, gpusOfJob(j), priority(j), ago(j.Created, now), j.Reason,
 		})
 	}
 	return rows
+}
+
+func gpusOfJob(j queues.Job) string {
+	if j.GPUsUnknown {
+		return "unknown"
+	}
+	return fmt.Sprint(j.GPUs)
 }
 
 // priority is the value of the job's class, with its name.

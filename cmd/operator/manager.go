@@ -69,6 +69,7 @@ func newManager(
 		Lifecycle:           lifecycle(cfg.Lifecycle),
 		NodeAutoscaler:      nodeAutoscaler(cfg.NodeAutoscaler),
 		GPUs:                cfg.GPUs,
+		GPUDeviceClasses:    cfg.GPUDeviceClasses,
 		GPUTolerations:      cfg.GPUTolerations,
 		MLflowTrackingURI:   cfg.MLflow.TrackingURI,
 		Planning:            planning(cfg.Preemption),

@@ -53,7 +53,8 @@ func TestReadRights(t *testing.T) {
 	want := []string{
 		"endpointslices.discovery.k8s.io", "leases.coordination.k8s.io", "persistentvolumeclaims",
 		"podgroups.scheduling.k8s.io", "podgroups.scheduling.volcano.sh", "podgroups.scheduling.x-k8s.io",
-		"podmonitors.monitoring.coreos.com", "pods", "services", "trainingjobs.mlplatform.example.com",
+		"podmonitors.monitoring.coreos.com", "pods", "resourceclaims.resource.k8s.io", "services",
+		"trainingjobs.mlplatform.example.com",
 		"workloads.kueue.x-k8s.io",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

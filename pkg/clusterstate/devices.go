@@ -135,6 +135,13 @@ func (c *Cluster) DropClaimTemplate(name types.NamespacedName) {
 	delete(c.devices.templates, name)
 }
 
+// ServesClaims reports whether the cluster is known to serve templates of claims.
+func (c *Cluster) ServesClaims() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.followed[ClaimTemplateKind]
+}
+
 // ClaimTemplate returns what a template of claims requests, and whether it exists. It is not known while the
 // first list is not in, or the cluster does not serve the kind.
 func (c *Cluster) ClaimTemplate(name types.NamespacedName) (

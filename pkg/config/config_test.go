@@ -46,6 +46,7 @@ reports: {bindAddress: ":9443", url: "https://reports.ml.svc:9443", certificateD
 defaultScheduler: native
 nodeAutoscaler: absent
 gpus: [example.com/accelerator]
+gpuDeviceClasses: [accelerator.example.com]
 gpuTolerations: [{key: nvidia.com/gpu, operator: Exists, effect: NoSchedule}]
 schedulers:
   allowed: [native, kueue]
@@ -69,6 +70,7 @@ workers: 3
 			c.Reports = Reports{":9443", "https://reports.ml.svc:9443", "/certs", "reports", false}
 			c.DefaultScheduler, c.Workers, c.Blockers.NameOtherNamespaces = "native", 3, true
 			c.NodeAutoscaler, c.GPUs = AutoscalerAbsent, []string{"example.com/accelerator"}
+			c.GPUDeviceClasses = []string{"accelerator.example.com"}
 			c.GPUTolerations = []corev1.Toleration{{
 				Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule,
 			}}
@@ -122,7 +124,13 @@ func TestParseRefuses(t *testing.T) {
 			"gpuTolerations[0].effect"},
 		"a bad pattern of GPUs":    {head + "gpus: ['example.com/[']", "gpus[0]"},
 		"nothing but an exclusion": {head + "gpus: ['!example.com/gpu']", "gpus[0]"},
-		"no GPUs":                  {head + "gpus: []", "gpus: Required"},
+		"a device class's name": {head + "gpuDeviceClasses: [gpu.nvidia.com, nvidia.com/gpu]",
+			`gpuDeviceClasses[1]: Invalid value: "nvidia.com/gpu"`},
+		"a device class twice": {head + "gpuDeviceClasses: [a, a]", "gpuDeviceClasses[1]: Duplicate"},
+		"no device class":      {head + "gpuDeviceClasses: ['']", "gpuDeviceClasses[0]: Required"},
+		"too many device classes": {head + "gpuDeviceClasses: [" + strings.Repeat("a,", 65) + "]",
+			"gpuDeviceClasses: Too many"},
+		"no GPUs": {head + "gpus: []", "gpus: Required"},
 		"an autoscaler by name": {head + "nodeAutoscaler: karpenter",
 			`nodeAutoscaler: Unsupported value: "karpenter": supported values: "detect", "present", "absent"`},
 		"an unknown allowed scheduler": {head + "schedulers: {allowed: [kueue, slurm]}",

@@ -24,7 +24,9 @@ func Default() OperatorConfiguration {
 		},
 		NodeAutoscaler: AutoscalerDetect,
 		GPUs:           framework.DefaultGPUs(),
-		Lifecycle:      Lifecycle{KeepPlaceSeconds: 120, StartTimeoutSeconds: 1800},
+
+		GPUDeviceClasses: framework.DefaultGPUDeviceClasses(),
+		Lifecycle:        Lifecycle{KeepPlaceSeconds: 120, StartTimeoutSeconds: 1800},
 		Preemption: Preemption{
 			Mode: PreemptionOff, MaxDelaySeconds: 120, MinRunSeconds: 600, MaxRounds: 3, MaxPlans: 8,
 			LossCapSeconds: 3600, UnknownStartSeconds: 120,

@@ -59,6 +59,9 @@ type OperatorConfiguration struct {
 	// or patterns in which * matches any characters except a slash. A leading ! excludes names. Scheduling,
 	// quotas and blockers do not depend on it.
 	GPUs []string `json:"gpus"`
+	// GPUDeviceClasses are the names of the device classes (dynamic resource allocation) whose devices count as
+	// GPUs in status.gpus and GPU-seconds, each as one: at most 64.
+	GPUDeviceClasses []string `json:"gpuDeviceClasses"`
 	// GPUTolerations of all ranks that request GPUs: at most 16 tolerations, each with a key, such as {key:
 	// nvidia.com/gpu, operator: Exists, effect: NoSchedule}. Changes take effect with a job's next attempt.
 	// With MultiKueue, flavors with taints on worker clusters need spec.tolerations. Default: none.

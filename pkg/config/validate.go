@@ -39,6 +39,7 @@ func (c OperatorConfiguration) Validate() field.ErrorList {
 	if len(c.GPUs) == 0 {
 		errs = append(errs, field.Required(field.NewPath("gpus"), "name a resource, or leave the key out"))
 	}
+	errs = append(errs, validateDeviceClasses(field.NewPath("gpuDeviceClasses"), c.GPUDeviceClasses)...)
 	errs = append(errs, validateTolerations(field.NewPath("gpuTolerations"), c.GPUTolerations)...)
 	image := c.Agent.Image
 	if len(image) > 500 || strings.ContainsFunc(image, unprintable) {
@@ -108,6 +109,26 @@ func validateSchedulers(path *field.Path, s Schedulers) field.ErrorList {
 	}
 	validateSchedulerName("native", s.Native.SchedulerName)
 	validateSchedulerName("coscheduling", s.Coscheduling.SchedulerName)
+	return errs
+}
+
+// maxDeviceClasses bounds gpuDeviceClasses.
+const maxDeviceClasses = 64
+
+func validateDeviceClasses(path *field.Path, names []string) field.ErrorList {
+	if len(names) > maxDeviceClasses {
+		return field.ErrorList{field.TooMany(path, len(names), maxDeviceClasses)}
+	}
+	var errs field.ErrorList
+	for i, name := range names {
+		switch {
+		case name == "":
+			errs = append(errs, field.Required(path.Index(i), "name a device class"))
+		case slices.Contains(names[:i], name):
+			errs = append(errs, field.Duplicate(path.Index(i), name))
+		}
+		errs = append(errs, validateName(path.Index(i), name, validation.IsDNS1123Subdomain)...)
+	}
 	return errs
 }
 

@@ -150,6 +150,15 @@ func TestChoose(t *testing.T) {
 				jobOf("low", 1, 1, runs(time.Hour, "a")), jobOf("urgent", 9, 1, lacksNodes),
 			}, map[string]string{"urgent": "NotPlanned"},
 		},
+		"a victim of unknown GPUs": {
+			"it counts one for each rank, and is not free of charge", full("a"), []Job{
+				jobOf("low", 1, 1, runs(time.Hour, "a"), func(j *Job) {
+					j.Status.GPUs, j.Status.Replicas = 0, 1
+					j.Status.GPUsUnknown = "ResourceClaimTemplate gpus does not exist"
+				}),
+				jobOf("urgent", 9, 1, lacksNodes),
+			}, map[string]string{"urgent": "Planned low Kill 3720 s 3720"},
+		},
 		"another reason": {
 			"a gang behind others does not lack capacity", full("a"), []Job{
 				jobOf("low", 1, 1, runs(time.Hour, "a")),

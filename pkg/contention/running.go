@@ -26,6 +26,9 @@ func runningGang(j *Job) preemption.Running {
 		Began: j.since(), Reported: j.Reported, MinRun: j.Class.MinRun,
 		AskFailed: j.Status.Work != nil && j.Status.Work.AskedInVain > 0,
 	}
+	if j.Status.GPUsUnknown != "" {
+		g.GPUs = int64(j.Status.Replicas) // one each: with none, it would be the cheapest of all victims
+	}
 	for _, pod := range j.Pods {
 		if pod.Spec.NodeName == "" || observation.Ended(pod) {
 			continue

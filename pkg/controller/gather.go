@@ -47,6 +47,8 @@ type gatherer struct {
 	lifecycle observation.Lifecycle
 	// gpus are what counts as such; none: the default ones.
 	gpus []string
+	// gpuDeviceClasses are the device classes that count as GPUs.
+	gpuDeviceClasses []string
 	// gpuTolerations of ranks that request GPUs.
 	gpuTolerations []corev1.Toleration
 	// mlflowTrackingURI that ranks get.
@@ -62,6 +64,7 @@ func (g *gatherer) gather(ctx context.Context, job *v1alpha1.TrainingJob) (*memo
 	s := &memory.Observed{RecheckAt: recheckAt, Snapshot: trainingjob.Snapshot{
 		Job:               job,
 		GPUs:              g.gpus,
+		Devices:           g.devices(ctx, job),
 		GPUTolerations:    g.gpuTolerations,
 		MLflowTrackingURI: g.mlflowTrackingURI,
 		// What is decided from Now must be the same after the status made a round trip through the API server.

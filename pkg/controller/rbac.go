@@ -55,6 +55,7 @@ package controller
 // Devices of dynamic resource allocation: which classes serve an extended resource, and how many GPUs the
 // claims of ranks request.
 // +kubebuilder:rbac:groups=resource.k8s.io,resources=deviceclasses;resourceclaimtemplates,verbs=list;watch
+// +kubebuilder:rbac:groups=resource.k8s.io,resources=resourceclaims,verbs=get
 //
 // The API server authenticates and authorizes readers of the metrics.
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create

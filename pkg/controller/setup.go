@@ -52,6 +52,8 @@ type Options struct {
 	NodeAutoscaler backends.NodeAutoscaler
 	// GPUs are the names and patterns of resources that count as GPUs; none: the default ones.
 	GPUs []string
+	// GPUDeviceClasses are the device classes whose devices count as GPUs; none: no devices count.
+	GPUDeviceClasses []string
 	// GPUTolerations are added to the ranks that request GPUs, from their job's next attempt on.
 	GPUTolerations []corev1.Toleration
 	// MLflowTrackingURI that ranks get, from their job's next attempt on; empty: none.
@@ -216,7 +218,8 @@ func newReconciler(d dependencies, o Options) *Reconciler {
 				nameOthers: o.NameOtherNamespaces, since: o.Clock.Now(),
 			},
 			agent: o.Agent, reports: o.Reports, lifecycle: o.lifecycle(), gpus: o.GPUs,
-			gpuTolerations: o.GPUTolerations, mlflowTrackingURI: o.MLflowTrackingURI,
+			gpuDeviceClasses: o.GPUDeviceClasses,
+			gpuTolerations:   o.GPUTolerations, mlflowTrackingURI: o.MLflowTrackingURI,
 		},
 		writer: &write.Objects{
 			Client: o.Client, Live: live, Clock: o.Clock, Owned: owned, States: d.states,

@@ -72,15 +72,21 @@ func TestOf(t *testing.T) {
 		},
 		"free is unknown": {
 			"a missing number is not zero",
-			job(waiting(&v1alpha1.Blocker{
-				Reason: "Custom", Message: "no", Need: amounts("nvidia.com/gpu", "8"),
-			})),
+			job(func(j *v1alpha1.TrainingJob) {
+				waiting(&v1alpha1.Blocker{
+					Reason: "Custom", Message: "no", Need: amounts("nvidia.com/gpu", "8"),
+				})(j)
+				j.Status.GPUsUnknown = "ResourceClaimTemplate gpus does not exist"
+			}),
 			Explanation{
 				Phase: "Queued", Since: &since.Time, ForSeconds: 90, Scheduler: "volcano", Queue: "research", Attempt: 1,
 				Summary: "no", NextStep: "it starts as soon as the scheduler places it",
 				Blocker:    &Blocker{Reason: "Custom", Message: "no"},
 				Arithmetic: []Line{{Resource: "nvidia.com/gpu", Need: "8"}},
-				Unknown:    []string{"the free amount of nvidia.com/gpu is unknown"},
+				Unknown: []string{
+					"the free amount of nvidia.com/gpu is unknown",
+					"the number of GPUs is unknown: ResourceClaimTemplate gpus does not exist",
+				},
 			},
 		},
 		"no blocker": {

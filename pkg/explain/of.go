@@ -87,6 +87,9 @@ func unknownOf(job *v1alpha1.TrainingJob) []string {
 		}
 		slices.Sort(all)
 	}
+	if st.GPUsUnknown != "" {
+		all = append(all, "the number of GPUs is unknown: "+st.GPUsUnknown)
+	}
 	waiting := st.Phase == v1alpha1.PhaseQueued || st.Phase == v1alpha1.PhasePending
 	if waiting && blockerIn(st) == nil {
 		all = append(all, "the reason is not known yet: the scheduler has reported nothing about the gang")

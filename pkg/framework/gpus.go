@@ -34,6 +34,12 @@ func DefaultGPUs() GPUs {
 	}
 }
 
+// DefaultGPUDeviceClasses are the device classes whose devices count as GPUs: those of the vendors' drivers
+// for dynamic resource allocation.
+func DefaultGPUDeviceClasses() []string {
+	return []string{"gpu.nvidia.com", "mig.nvidia.com", "gpu.amd.com", "gpu.intel.com"}
+}
+
 // Counts reports whether a resource counts as GPUs.
 func (g GPUs) Counts(name corev1.ResourceName) bool {
 	patterns := g

@@ -136,8 +136,11 @@ func everyKind() []v1alpha1.TrainingJob {
 		{Role: v1alpha1.RoleWorker, Index: 1, Phase: "Running", Node: "n1"}}
 	elsewhere := job("elsewhere", v1alpha1.PhaseRunning, 30)
 	elsewhere.Spec.ManagedBy = v1alpha1.ManagedByMultiKueue
+	claims := job("claims", v1alpha1.PhaseRunning, 30)
+	claims.Status.ReplicaStatuses[v1alpha1.RoleWorker] = v1alpha1.ReplicaStatus{Replicas: 2, Active: 2}
+	claims.Status.GPUs, claims.Status.GPUsUnknown = 0, "ResourceClaimTemplate all-gpus does not exist"
 	return []v1alpha1.TrainingJob{
-		running(), partial, elsewhere, fresh, job("done", v1alpha1.PhaseSucceeded, 900),
+		running(), partial, claims, elsewhere, fresh, job("done", v1alpha1.PhaseSucceeded, 900),
 		queued("full", v1alpha1.ReasonInsufficientResources), queued("odd", "SomethingOfAScheduler"),
 	}
 }

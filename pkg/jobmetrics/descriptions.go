@@ -85,7 +85,8 @@ func JobDescriptions() []metric.Description {
 		state, since, info,
 		ofJob(nameBlocked, "1 while the job does not run, with the reason of its blocker.", labelReason),
 		condition, attempts,
-		ofJob(nameAllocatedGPUs, "GPUs of the ranks that hold a node."),
+		ofJob(nameAllocatedGPUs, "GPUs of the ranks that hold a node. Absent while unknown: with "+
+			"status.gpusUnknown, or if only some ranks of a gang with resourceClaims hold one."),
 		ofJob(nameAllocatedWorkers, "Ranks that hold a node."),
 		ofJob(nameProgressPercent, "Trained steps in percent of all steps."),
 		ofJob(nameCurrentEpoch, "Current epoch; can be a fraction."),

@@ -90,11 +90,16 @@ func (o *ofJob) addAllocation(gpus framework.GPUs) {
 		ranks += n
 	}
 	o.add(nameAllocatedWorkers, float64(ranks))
-	held := o.job.Status.GPUs
-	if ranks != o.job.Status.Replicas && held > 0 { // otherwise the status has counted them
-		held = render.GPUsOfRanks(o.job, placed, gpus)
+	st := &o.job.Status
+	switch {
+	case ranks == 0:
+		o.add(nameAllocatedGPUs, 0)
+	case st.GPUsUnknown != "": // a sum must not count it as 0
+	case ranks == st.Replicas || st.GPUs == 0: // the status has counted them
+		o.add(nameAllocatedGPUs, float64(st.GPUs))
+	case len(render.ClaimRefs(o.job)) == 0:
+		o.add(nameAllocatedGPUs, float64(render.GPUsOfRanks(o.job, placed, gpus)))
 	}
-	o.add(nameAllocatedGPUs, float64(held))
 }
 
 func (o *ofJob) addProgress() {

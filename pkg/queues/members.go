@@ -34,6 +34,7 @@ func newMembers(objects Objects, jobs []v1alpha1.TrainingJob) members {
 		p := member{waits: waits, queue: spec.Queue(j), scheduler: j.Spec.RunPolicy.SchedulingPolicy.Scheduler}
 		p.job = Job{
 			Namespace: j.Namespace, Name: j.Name, Phase: j.Status.Phase, GPUs: j.Status.GPUs,
+			GPUsUnknown:   j.Status.GPUsUnknown != "" || j.Status.Phase == "",
 			PriorityClass: spec.PriorityClass(j), Created: j.CreationTimestamp.UTC(),
 		}
 		if s := j.Status.Scheduling; s != nil {

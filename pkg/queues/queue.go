@@ -59,7 +59,7 @@ type Queue struct {
 	// Running are the jobs that hold a part of it; Waiting those that want one, the next to be served first.
 	Running []Job `json:"running,omitempty"`
 	Waiting []Job `json:"waiting,omitempty"`
-	// RunningGPUs and WaitingGPUs are the sums over these jobs. A job without a status counts 0.
+	// RunningGPUs and WaitingGPUs are the sums over these jobs, without those whose GPUs are not known.
 	RunningGPUs int64 `json:"runningGPUs"`
 	WaitingGPUs int64 `json:"waitingGPUs"`
 }
@@ -90,13 +90,20 @@ type Job struct {
 	Namespace string         `json:"namespace"`
 	Name      string         `json:"name"`
 	Phase     v1alpha1.Phase `json:"phase"`
-	GPUs      int64          `json:"gpus"`
+	// GPUs of the job. GPUsUnknown is set if the operator cannot count them, or has not yet.
+	GPUs        int64 `json:"gpus"`
+	GPUsUnknown bool  `json:"gpusUnknown,omitempty"`
 	// PriorityClass of the job; Priority is its value, nil if there is no such class.
 	PriorityClass string    `json:"priorityClass,omitempty"`
 	Priority      *int32    `json:"priority,omitempty"`
 	Created       time.Time `json:"created"`
 	// Reason why it waits, in one word.
 	Reason string `json:"reason,omitempty"`
+}
+
+// UnknownGPUs reports whether the GPUs of one of the jobs are not known: a sum over them is a lower bound.
+func UnknownGPUs(jobs []Job) bool {
+	return slices.ContainsFunc(jobs, func(j Job) bool { return j.GPUsUnknown })
 }
 
 // Of returns the queues of a cluster with the jobs in them.

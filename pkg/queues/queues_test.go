@@ -80,6 +80,30 @@ var classObjects = []schedulingv1.PriorityClass{
 	{ObjectMeta: named("", "usual"), Value: 10, GlobalDefault: true},
 }
 
+// TestUnknownGPUs: a sum that lacks the GPUs of a job is a lower bound.
+func TestUnknownGPUs(t *testing.T) {
+	claims := job("a", "claims", "volcano", "research", "Running", "", 0)
+	claims.Status.GPUs, claims.Status.GPUsUnknown = 0, "ResourceClaimTemplate all-gpus does not exist"
+	fresh := job("a", "fresh", "volcano", "research", "", "", 0)
+	fresh.Status.GPUs = 0
+	counted := job("a", "counted", "volcano", "research", "Queued", "", 0)
+	for _, tc := range []struct {
+		jobs []v1alpha1.TrainingJob
+		want string
+	}{
+		{[]v1alpha1.TrainingJob{counted}, "0 false, 4 false"},
+		{[]v1alpha1.TrainingJob{claims, counted}, "0 true, 4 false"},
+		{[]v1alpha1.TrainingJob{fresh, counted}, "0 false, 4 true"},
+	} {
+		q := Of(Objects{VolcanoQueues: []volcanov1beta1.Queue{{ObjectMeta: named("", "research")}}}, tc.jobs)[0]
+		got := fmt.Sprintf("%d %t, %d %t",
+			q.RunningGPUs, UnknownGPUs(q.Running), q.WaitingGPUs, UnknownGPUs(q.Waiting))
+		if got != tc.want {
+			t.Errorf("%s, want %s", got, tc.want)
+		}
+	}
+}
+
 func TestVolcano(t *testing.T) {
 	objects := Objects{PriorityClasses: classObjects, VolcanoQueues: []volcanov1beta1.Queue{
 		{

@@ -21,6 +21,7 @@ const (
 var owners = map[writer][]string{
 	decisionWriter: {
 		"phase", "attempt", "preemptions", "disruptions", "replicas", "minAvailable", "selector", "gpus",
+		"gpusUnknown",
 		"nextAttemptTime", "lastFailure", "transitions", "startTime", "completionTime", "observedGeneration",
 		"revision", "restartRequest", "mlflow",
 		"drain",      // why the attempt ends

@@ -68,6 +68,8 @@ type simulation struct {
 	trainedStep int64
 	// mlflow is mlflow.trackingURI of the operator.
 	mlflow string
+	// devices that the ranks request by device classes.
+	devices render.Devices
 	// resumePaths are the resume paths of the ranks, by attempt.
 	resumePaths map[int32]string
 	// chosen counts the resume points that the user chose.
@@ -153,6 +155,7 @@ func (sim *simulation) snapshot() Snapshot {
 		NamedAttempt:     sim.namesOf,
 		Now:              sim.now,
 
+		Devices:             sim.devices,
 		MLflowTrackingURI:   sim.mlflow,
 		WaitingClassProblem: sim.classProblem,
 	}

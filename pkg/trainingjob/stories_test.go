@@ -24,6 +24,7 @@ type story struct {
 
 func TestStories(t *testing.T) {
 	for _, stories := range []map[string]story{
+		deviceStories,
 		waitingStories, lifecycleStories, disruptionStories, failureStories, checkpointStories, searchStories,
 		workStories, endingStories, firstStories, boundStories, invalidStories, roleStories,
 		mpiStories, policyStories, mlflowStories, preemptionStories, brokerStories, gateStories,

@@ -69,6 +69,7 @@ var notPlayed = map[string]string{
 	"create events":                      "of the election of a leader",
 	"list ":                              "a first list is streamed as a watch, where the server can do that",
 	"elasticquotas.scheduling.x-k8s.io":  "no scenario has one; TestElasticQuotaOnCoscheduling does",
+	"resourceclaims":                     "no scenario claims devices; test/reasons reads a template of claims",
 	"create secrets":                     "no scenario is of framework mpi; test/e2e has jobs that are",
 	"resourcequotas":                     "test/quotas tests reading the cluster's state",
 	"limitranges":                        "as for resourcequotas",

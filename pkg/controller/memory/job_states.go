@@ -12,6 +12,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
@@ -40,6 +41,8 @@ type jobState struct {
 	claimAttempt int32
 	// claims that its pods mount, by name, as they were read last.
 	claims map[string]readClaim
+	// deviceClaims that its pods share, by name, as they were read last.
+	deviceClaims map[string]readDeviceClaim
 	// monitorAttempt is the attempt in which the PodMonitor was written or checked.
 	monitorAttempt int32
 	// emitted are the events of emittedAttempt that are emitted once.
@@ -215,6 +218,35 @@ func (s *JobStates) SetClaim(job types.UID, claim scheduler.Claim) {
 		state.claims = map[string]readClaim{}
 	}
 	state.claims[claim.Name] = readClaim{claim, s.Now()}
+}
+
+// readDeviceClaim is a ResourceClaim and when it was read.
+type readDeviceClaim struct {
+	render.DeviceClaim
+	at time.Time
+}
+
+// DeviceClaim returns the last read of a ResourceClaim; false if there was none, or it is too old. What a
+// claim requests cannot change.
+func (s *JobStates) DeviceClaim(job types.UID, name string) (render.DeviceClaim, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	read, known := s.state(job).deviceClaims[name]
+	holds := BoundClaimTTL
+	if read.Problem != "" {
+		holds = ClaimTTL
+	}
+	return read.DeviceClaim, known && s.Now().Sub(read.at) < holds
+}
+
+func (s *JobStates) SetDeviceClaim(job types.UID, name string, claim render.DeviceClaim) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state := s.state(job)
+	if state.deviceClaims == nil {
+		state.deviceClaims = map[string]readDeviceClaim{}
+	}
+	state.deviceClaims[name] = readDeviceClaim{claim, s.Now()}
 }
 
 // MutatedByAdmission reports whether the API server's answer to the content of this hash differed from it.

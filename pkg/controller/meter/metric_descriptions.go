@@ -122,10 +122,12 @@ func workMetrics() []metric.Description {
 	}
 	return []metric.Description{
 		ofQueue(metricRunningSeconds, "Running time of ended attempts."),
-		ofQueue(metricGPUSeconds, "Running seconds multiplied by the GPUs of the gang."),
+		ofQueue(metricGPUSeconds,
+			"Running seconds multiplied by the GPUs of the gang, without gangs with status.gpusUnknown."),
 		ofQueue(metricUsefulGPUSeconds,
 			"Running GPU-seconds whose work was kept, counted once the resume point is known."),
-		ofQueue(metricLostGPUSeconds, "Lost seconds multiplied by the GPUs of the gang."),
+		ofQueue(metricLostGPUSeconds,
+			"Lost seconds multiplied by the GPUs of the gang, without gangs with status.gpusUnknown."),
 		ofQueue(metricLostSeconds, "Running time of ended attempts since their last complete checkpoint."),
 		ofQueue(metricLostSteps, "Steps that must be trained again."),
 		{Name: metricInterruptions, Type: metric.Counter, Labels: []string{labelNamespace, labelQueue, "cause"},

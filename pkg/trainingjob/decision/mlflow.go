@@ -20,17 +20,18 @@ func mlflowOf(o *observation.Observation) *v1alpha1.MLflowStatus {
 	}
 }
 
-// Follow copies into the status what can change during an attempt: the MLflow run of a gang that was queued
-// before its run was known, and the hash of an unchanged spec, which differs between versions of the
-// operator. It reports whether it copied a run.
+// Follow copies into the status what can change during an attempt: the number of GPUs that was not known, the
+// MLflow run of a gang that was queued before its run was known, and the hash of an unchanged spec, which
+// differs between versions of the operator. It reports whether it copied a number or a run.
 func Follow(o *observation.Observation, p *Plan) bool {
 	st := &p.Status
 	if !o.SpecChanged() && !st.Phase.Finished() && st.Attempt > 0 {
 		st.Revision = o.Revision
 	}
+	counted := followGPUs(o, p)
 	run := LateRun(o)
 	if run == "" || o.SpecInvalid() {
-		return false
+		return counted
 	}
 	st.MLflow.RunID = run
 	return true

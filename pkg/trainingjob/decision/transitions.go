@@ -90,7 +90,7 @@ func startAttempt(o *observation.Observation, p *Plan) {
 	st := &p.Status
 	st.Replicas, st.MinAvailable = o.Total(), o.Min
 	st.Selector = v1alpha1.LabelJobName + "=" + o.Job.Name
-	st.GPUs = render.GPUs(o.Job, o.GPUs)
+	countGPUs(o, p)
 	st.Revision = o.Revision
 	st.RestartRequest = o.Job.Annotations[v1alpha1.AnnotationRestart]
 	st.MLflow = mlflowOf(o)

@@ -27,10 +27,22 @@ func (o *Observation) SchedulerAndQueue() string {
 // Size returns the number of ranks and GPUs of the gang.
 func (o *Observation) Size() string {
 	parts := []string{Plural(o.Total(), "rank")}
-	if g := render.GPUs(o.Job, o.GPUs); g > 0 {
+	switch g, unknown := o.GPUCount(); {
+	case unknown != "":
+		parts = append(parts, "an unknown number of GPUs")
+	case g > 0:
 		parts = append(parts, Plural(int32(g), "GPU"))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// GPUCount returns how many GPUs all ranks request, or why that is not known.
+func (o *Observation) GPUCount() (n int64, unknown string) {
+	claimed, unknown := o.Devices.GPUs(o.Job)
+	if unknown != "" {
+		return 0, unknown
+	}
+	return render.GPUs(o.Job, o.GPUs) + claimed, ""
 }
 
 // Running returns how many ranks run, and the progress in the given status.

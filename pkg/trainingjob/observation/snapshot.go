@@ -34,6 +34,8 @@ type Snapshot struct {
 	Agent render.Agent
 	// GPUs configures which resources count as GPUs.
 	GPUs framework.GPUs
+	// Devices that the ranks request by device classes.
+	Devices render.Devices
 	// GPUTolerations of ranks that request GPUs, from the operator's configuration.
 	GPUTolerations []corev1.Toleration
 	// MLflowTrackingURI of the ranks, from the operator's configuration; empty: none.

@@ -42,7 +42,7 @@ type AttemptRow struct {
 
 func attemptsOf(in *Input) Attempts {
 	bars := barsOf(in)
-	a := Attempts{Rows: attemptRows(&in.Record)}
+	a := Attempts{Rows: attemptRows(in)}
 	if n := len(a.Rows) - maxRows; n > 0 {
 		a.Rows, a.HiddenRows = a.Rows[n:], n
 	}
@@ -64,7 +64,8 @@ func attemptsOf(in *Input) Attempts {
 	return a
 }
 
-func attemptRows(r *history.Record) []AttemptRow {
+func attemptRows(in *Input) []AttemptRow {
+	r := &in.Record
 	waited, ran := map[int32]int64{}, map[int32]int64{}
 	for _, s := range r.Spans() {
 		n, of := int64(-1), waited
@@ -88,7 +89,7 @@ func attemptRows(r *history.Record) []AttemptRow {
 			Waited: spent(waited, a.Number), Trained: spent(ran, a.Number),
 			GPUs: unknown, ResumedFrom: resumedText(a), LostSteps: lostSteps(a),
 		}
-		if a.Seen {
+		if a.Seen && !(unknownGPUs(in) && a.Number == in.Live.Status.Attempt) {
 			row.GPUs = strings.TrimSpace(number(a.GPUs) + " " + a.GPUKind)
 		}
 		rows = append(rows, row)

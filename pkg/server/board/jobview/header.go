@@ -81,7 +81,7 @@ func propertiesOf(in *Input) []Property {
 		properties = append(properties, Property{Name: "User", Text: j.User})
 	}
 	properties = append(properties,
-		Property{Name: "GPUs", Text: gpusOf(j)},
+		Property{Name: "GPUs", Text: gpusOf(in)},
 		Property{Name: "Ranks", Text: ranksReady(in)},
 		Property{Name: "Scheduler", Text: known(string(j.Scheduler))},
 	)
@@ -106,8 +106,11 @@ func propertiesOf(in *Input) []Property {
 }
 
 // gpusOf a job: its status has them from the first attempt on.
-func gpusOf(j *history.Job) string {
+func gpusOf(in *Input) string {
+	j := &in.Record.Job
 	switch {
+	case unknownGPUs(in):
+		return unknown
 	case j.Attempt == 0 && j.GPUs == 0:
 		return unknown + " until the job is queued"
 	case j.GPUs == 0:
@@ -115,6 +118,9 @@ func gpusOf(j *history.Job) string {
 	}
 	return strings.TrimSpace(number(j.GPUs) + " " + j.GPUKind)
 }
+
+// unknownGPUs reports whether the operator cannot count the GPUs of the current attempt.
+func unknownGPUs(in *Input) bool { return in.Live != nil && in.Live.Status.GPUsUnknown != "" }
 
 func ranksReady(in *Input) string {
 	j := &in.Record.Job

@@ -14,6 +14,25 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/timeline"
 )
 
+// TestUnknownGPUs: what the operator cannot count is not none.
+func TestUnknownGPUs(t *testing.T) {
+	in := scenarios["runs"]()
+	in.Live.Status.GPUs, in.Live.Status.GPUsUnknown = 0, "ResourceClaimTemplate gpus does not exist"
+	for i := range in.Record.Attempts {
+		in.Record.Attempts[i].GPUs = 0
+	}
+	in.Record.Job.GPUs = 0
+	v := Of(in)
+	for _, p := range v.Header.Properties {
+		if p.Name == "GPUs" && p.Text != unknown {
+			t.Errorf("the job has %q GPUs", p.Text)
+		}
+	}
+	if row := v.Attempts.Rows[len(v.Attempts.Rows)-1]; row.GPUs != unknown {
+		t.Errorf("the attempt has %q GPUs", row.GPUs)
+	}
+}
+
 // TestAnyHistoryIsAPage: with random histories and missing events, the page renders, has no invalid number,
 // and no bar outside of its chart.
 func TestAnyHistoryIsAPage(t *testing.T) {

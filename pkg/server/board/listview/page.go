@@ -91,7 +91,7 @@ var compares = map[string]comparison{
 		return text(spec.PriorityClass(job))
 	}),
 	sortGPUs: compare(func(_ *List, job *v1alpha1.TrainingJob) known[int64] {
-		return known[int64]{job.Status.GPUs, phaseOf(job) != Unseen}
+		return known[int64]{job.Status.GPUs, phaseOf(job) != Unseen && job.Status.GPUsUnknown == ""}
 	}),
 	sortProgress: compare(func(_ *List, job *v1alpha1.TrainingJob) known[int32] {
 		if p := job.Status.Progress; p != nil && p.Percent != nil {

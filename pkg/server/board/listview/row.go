@@ -50,7 +50,7 @@ func rowOf(cluster string, job *v1alpha1.TrainingJob, userKeys []string) row {
 		User: history.UserOf(job, userKeys), Progress: job.Status.Progress, Reason: explained.Summary,
 		NextStep: explained.NextStep, Created: job.CreationTimestamp.UTC(),
 	}
-	if r.Phase != Unseen {
+	if r.Phase != Unseen && job.Status.GPUsUnknown == "" {
 		r.GPUs = &job.Status.GPUs
 	}
 	if p := r.Progress; p != nil && p.EstimatedCompletionTime != nil && r.Phase == v1alpha1.PhaseRunning {

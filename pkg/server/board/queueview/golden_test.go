@@ -24,6 +24,7 @@ func member(
 ) queues.Job {
 	j := queues.Job{
 		Namespace: namespace, Name: name, Phase: phase, GPUs: gpus, Priority: new(int32(0)), Created: noon,
+		GPUsUnknown: phase == "",
 	}
 	for _, do := range change {
 		do(&j)

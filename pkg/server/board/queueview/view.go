@@ -93,8 +93,8 @@ type queue struct {
 	Runs, Waits       []job
 	MoreRun, MoreWait int
 	Stopped           bool
-	// Unseen reports whether a job waits whose GPUs are unknown.
-	Unseen bool
+	// MoreGPUsRun and MoreGPUsWait report whether the GPUs of such a job are unknown.
+	MoreGPUsRun, MoreGPUsWait bool
 }
 
 // job in a queue. Each is a fragment, since a queue can have many.
@@ -127,7 +127,7 @@ func (v *View) queue(of *queues.Queue) queue {
 	}
 	q.Runs, q.MoreRun = v.jobs(q.ID, of.Running)
 	q.Waits, q.MoreWait = v.jobs(q.ID, of.Waiting)
-	q.Unseen = slices.ContainsFunc(of.Waiting, func(j queues.Job) bool { return j.Phase == "" })
+	q.MoreGPUsRun, q.MoreGPUsWait = queues.UnknownGPUs(of.Running), queues.UnknownGPUs(of.Waiting)
 	for i := range v.List.Items {
 		if p := &v.List.Items[i]; leads(of, p) && v.Query.passes(p) {
 			q.ParentID = idOf(p.Kind, p.Namespace, p.Name)
