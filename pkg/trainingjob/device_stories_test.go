@@ -33,6 +33,11 @@ var deviceStories = map[string]story{
 		sim.narrate("the user applies a job whose ranks claim all GPUs of their node")
 		sim.logGPUs()
 	}},
+	"channels-without-a-domain": {jobtest.New(3, jobtest.Roles, claimsFour), func(sim *simulation) {
+		sim.claim(scheduler.DeviceRequest{Classes: []string{render.ChannelClass}, Count: 1})
+		sim.narrate("the user applies a job whose ranks claim channels of a ComputeDomain")
+		sim.logGPUs()
+	}},
 }
 
 var fourGPUs = render.ClaimRef{Template: true, Name: "four-gpus"}

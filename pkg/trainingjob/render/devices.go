@@ -124,3 +124,23 @@ func (d Devices) named(job *v1alpha1.TrainingJob, role spec.Role) (n int64) {
 	}
 	return n
 }
+
+// ChannelClass is the class of the devices by which NVIDIA's ComputeDomains connect the nodes of an NVLink
+// domain (resource.nvidia.com, DRA driver for GPUs 25.12).
+const ChannelClass = "compute-domain-default-channel.nvidia.com"
+
+// SpansDomains returns a claim for a channel of a ComputeDomain, if nothing keeps the job's ranks within one
+// NVLink domain.
+func (d Devices) SpansDomains(job *v1alpha1.TrainingJob) (ClaimRef, bool) {
+	if t := job.Spec.RunPolicy.SchedulingPolicy.Topology; t != nil && t.Mode == "Within" {
+		return ClaimRef{}, false
+	}
+	for _, ref := range ClaimRefs(job) {
+		for _, r := range d.Claims[ref].Requests {
+			if slices.Contains(r.Classes, ChannelClass) {
+				return ref, true
+			}
+		}
+	}
+	return ClaimRef{}, false
+}
