@@ -15,6 +15,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/controller"
+	"mlplatform.example.com/trainingjob-operator/pkg/framework"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 )
 
@@ -46,6 +47,8 @@ func startOperator(ctx context.Context, config *rest.Config, s *runtime.Scheme,
 			Agent:          func() render.Agent { return render.Agent{Image: with.AgentImage} },
 			GPUTolerations: with.GPUTolerations,
 			Planning:       with.Planning,
+
+			GPUDeviceClasses: framework.DefaultGPUDeviceClasses(),
 		})
 	}
 	if err != nil {
