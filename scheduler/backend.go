@@ -21,7 +21,8 @@ type Backend interface {
 	Validate(Gang) field.ErrorList
 	// Objects returns all objects, at least one, that must exist for a gang that passes Validate, the group
 	// first. They are complete, the same in every call, without status, and share no memory with the gang. An
-	// error means that something in Gang.ClusterObjects is missing; its message has the remedy.
+	// error means that something in Gang.ClusterObjects is missing; its message has the remedy. After a
+	// *NotServed the gang waits without a group.
 	Objects(Gang) ([]client.Object, error)
 	// Read returns the scheduler's verdict from the gang's existing objects. The operator finds them by the
 	// UID of their owner, in no particular order. They may be left over from an earlier attempt, edited by

@@ -14,8 +14,14 @@ type Traits struct {
 	Installation string
 	// ClusterKinds are the cluster-scoped kinds whose objects the backend gets in Gang.ClusterObjects.
 	ClusterKinds []schema.GroupVersionKind
-	// ManagedBy is the spec.managedBy of jobs that the scheduler dispatches to other clusters. The operator of
-	// such a cluster runs a copy of the job. Here only the objects of Objects stand for the gang, and the
+	// TopologyKinds are cluster-scoped kinds that describe domains of nodes. A gang with Within gets their
+	// objects in Gang.ClusterObjects. The cluster need not serve them.
+	TopologyKinds []schema.GroupVersionKind
+	// PlacedAcross says why the scheduler may have placed a gang across domains although its group requires
+	// one, as a phrase that can follow a colon. Empty: unknown.
+	PlacedAcross string
+	// ManagedBy is the spec.managedBy of jobs that the scheduler dispatches to other clusters. The operator
+	// of such a cluster runs a copy of the job. Here only the objects of Objects stand for the gang, and the
 	// scheduler mirrors the copy's status. Empty: it dispatches none.
 	ManagedBy string
 	// PodsFirst: the scheduler judges a gang by its pods, which therefore exist before it is admitted. Pods

@@ -35,6 +35,9 @@ type Gang struct {
 	// PreemptionGate keeps the scheduler from preempting for the gang before GangStatus.MayPreempt. Only a
 	// gang with TakesPreemptionGate gets one.
 	PreemptionGate bool
+	// Within is the key of a node label: all ranks must have nodes with one value of it, or none starts.
+	// Empty: no such requirement. A dialect that cannot keep it must refuse or hold the gang.
+	Within string
 	// Roles are in rank order, the leader first.
 	Roles []Role
 	// MinAvailable ranks start together or none does; 1 <= MinAvailable <= Ranks().

@@ -6,5 +6,6 @@ const (
 	PathQueue         = "spec.runPolicy.schedulingPolicy.queue"
 	PathMinAvailable  = "spec.runPolicy.schedulingPolicy.minAvailable"
 	PathMinResources  = "spec.runPolicy.schedulingPolicy.minResources"
+	PathTopology      = "spec.runPolicy.schedulingPolicy.topology"
 	PathPriorityClass = "spec.runPolicy.schedulingPolicy.priorityClass"
 )

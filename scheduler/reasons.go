@@ -26,6 +26,11 @@ const (
 	ReasonNoNodeLargeEnough = "NoNodeLargeEnough"
 	// ReasonExceedsCluster: the gang requests more than all nodes together have.
 	ReasonExceedsCluster = "ExceedsCluster"
+	// ReasonExceedsDomain: the gang requests more than any domain of its topology has.
+	ReasonExceedsDomain = "ExceedsDomain"
+	// ReasonTopologyNotServed: the gang requires one domain, and its scheduler cannot keep it there as it is
+	// configured.
+	ReasonTopologyNotServed = "TopologyNotServed"
 	// ReasonInsufficientResources: too little is free, on all nodes together or on any one node.
 	ReasonInsufficientResources = "InsufficientResources"
 	// ReasonVolumeUnbound: a PersistentVolumeClaim is missing or not bound.

@@ -33,6 +33,9 @@ const (
 	// ConditionResumeNeedsReports is True while the job saves to an object store and the operator has no report
 	// server: when the node of rank 0 is lost, newer checkpoints than the last known one are not found.
 	ConditionResumeNeedsReports = "ResumeNeedsReports"
+	// ConditionTopologyKept is True if the ranks have nodes of one domain, as topology mode Within requires,
+	// and False if the scheduler placed them across domains. Absent before they have nodes.
+	ConditionTopologyKept = "TopologyKept"
 	// ConditionSucceeded is True once the training is complete. It is final.
 	ConditionSucceeded = "Succeeded"
 	// ConditionFailed is True once the job has failed for good. It is final.
@@ -168,6 +171,11 @@ const (
 	ReasonNoNodeLargeEnough = "NoNodeLargeEnough"
 	// ReasonExceedsCluster: the gang requests more than all nodes have together.
 	ReasonExceedsCluster = "ExceedsCluster"
+	// ReasonExceedsDomain: the gang requests more than any domain of its topology has.
+	ReasonExceedsDomain = "ExceedsDomain"
+	// ReasonTopologyNotServed: the gang requires one domain, and its scheduler cannot keep it there as it is
+	// configured.
+	ReasonTopologyNotServed = "TopologyNotServed"
 	// ReasonInsufficientResources: too little is free on the nodes, in total or on any single one.
 	ReasonInsufficientResources = "InsufficientResources"
 	// ReasonVolumeUnbound: a volume claim is missing or not bound.
@@ -203,4 +211,12 @@ const (
 	ReasonReportsOff = "ReportsOff"
 	// ReasonReportsOn: the operator has a report server, or the job no longer saves to an object store.
 	ReasonReportsOn = "ReportsOn"
+)
+
+// Reasons of the condition TopologyKept.
+const (
+	// ReasonPlacedWithin: the ranks have nodes of one domain.
+	ReasonPlacedWithin = "PlacedWithin"
+	// ReasonPlacedAcross: the ranks have nodes of several domains, or nodes without the label.
+	ReasonPlacedAcross = "PlacedAcross"
 )

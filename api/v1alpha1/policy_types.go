@@ -60,7 +60,7 @@ type SchedulingPolicy struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="!format.dns1123Subdomain().validate(self).hasValue()",message="not the name of a PriorityClass: use lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit"
 	PriorityClass string `json:"priorityClass,omitempty"`
-	// Topology is a preference for the placement of ranks.
+	// Topology places ranks by the domains of a node label.
 	// +optional
 	Topology *TopologyHint `json:"topology,omitempty"`
 	// ScheduleTimeoutSeconds is how long the gang can be queued, at least 1. Then the operator requeues it
@@ -70,11 +70,14 @@ type SchedulingPolicy struct {
 	ScheduleTimeoutSeconds *int32 `json:"scheduleTimeoutSeconds,omitempty"`
 }
 
-// TopologyHint is a preference for the placement of ranks. It never prevents a gang from starting.
+// TopologyHint places ranks by the domains of a node label. Pack and Spread never prevent a gang from
+// starting; Within does.
+// +kubebuilder:validation:XValidation:rule="self.mode != 'Within' || has(self.key)",message="mode Within needs a key: the node label whose domains are meant"
 type TopologyHint struct {
-	// Mode is Pack or Spread.
+	// Mode is Pack, Spread or Within.
 	Mode TopologyMode `json:"mode"`
-	// Key of the node label with the domains, at most 253 characters; default topology.kubernetes.io/zone.
+	// Key of the node label with the domains, at most 253 characters. Required with Within; default
+	// topology.kubernetes.io/zone.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="!format.qualifiedName().validate(self).hasValue()",message="not the key of a label: write one such as topology.kubernetes.io/zone or kubernetes.io/hostname"
@@ -163,8 +166,8 @@ const (
 	SchedulerNative SchedulerName = "native"
 )
 
-// TopologyMode is the preferred distance between ranks.
-// +kubebuilder:validation:Enum=Pack;Spread
+// TopologyMode is the distance between ranks.
+// +kubebuilder:validation:Enum=Pack;Spread;Within
 type TopologyMode string
 
 const (
@@ -172,4 +175,6 @@ const (
 	TopologyPack TopologyMode = "Pack"
 	// TopologySpread prefers the domain with the fewest ranks of the job.
 	TopologySpread TopologyMode = "Spread"
+	// TopologyWithin requires nodes of one domain for all ranks. The gang waits until they fit into one.
+	TopologyWithin TopologyMode = "Within"
 )

@@ -18,7 +18,8 @@ var reasons = []string{
 	ReasonImagePullFailed, ReasonContainerNotStarted, ReasonContainerCreating, ReasonCheckpointKnown,
 	ReasonNoCheckpoint, ReasonUnresolved, ReasonCheckpointLost, ReasonPlaceChanged, ReasonStepsRepeated,
 	ReasonStepsContinued, ReasonReportsOff, ReasonReportsOn, ReasonMakesRoom, ReasonHandedOver,
-	ReasonRoomReserved, ReasonWaitingClassUnusable, ReasonPodHangs,
+	ReasonRoomReserved, ReasonWaitingClassUnusable, ReasonPodHangs, ReasonExceedsDomain,
+	ReasonTopologyNotServed, ReasonPlacedWithin, ReasonPlacedAcross,
 }
 
 // KnownReason reports whether a reason belongs to this API. Schedulers have others, which other clients can

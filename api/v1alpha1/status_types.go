@@ -205,6 +205,10 @@ type SchedulingStatus struct {
 	// Group is the name of the scheduler's object for the gang.
 	// +optional
 	Group string `json:"group,omitempty"`
+	// Domain is the value of the topology's key on the nodes of the ranks. Only with topology mode Within,
+	// once the ranks have nodes of one domain.
+	// +optional
+	Domain string `json:"domain,omitempty"`
 	// Tolerations that the operator added to the ranks in toleratingRoles, from its gpuTolerations.
 	// +optional
 	// +listType=atomic

@@ -86,8 +86,8 @@ func (g *gatherer) gather(ctx context.Context, job *v1alpha1.TrainingJob) (*memo
 	s.Backend, s.SchedulerProblem = g.availability.Choose(job)
 	g.gatherReport(s)
 	var clusterObjects scheduler.Objects
-	if len(backends.ClusterKinds(s.Backend)) > 0 {
-		if clusterObjects, err = g.clusterObjects.List(ctx, g.client.Scheme(), s.Backend); err != nil {
+	if kinds := g.availability.ClusterKinds(s.Backend, spec.Within(job) != ""); len(kinds) > 0 {
+		if clusterObjects, err = g.clusterObjects.List(ctx, g.client.Scheme(), kinds); err != nil {
 			return nil, err
 		}
 	}
@@ -175,7 +175,9 @@ func (g *gatherer) gatherNodes(ctx context.Context, s *memory.Observed) error {
 		} else if err != nil {
 			return fmt.Errorf("reading node %s: %w", name, err)
 		}
-		s.Nodes[name] = observation.NodeState{Ready: memory.IsNodeReady(node)}
+		s.Nodes[name] = observation.NodeState{
+			Ready: memory.IsNodeReady(node), Domain: node.Labels[spec.Within(s.Job)],
+		}
 	}
 	return nil
 }

@@ -61,6 +61,8 @@ var meanings = map[string]string{
 	v1alpha1.ReasonNoNodeMatches:         "a selector, an affinity or a taint rules out every node",
 	v1alpha1.ReasonNoNodeLargeEnough:     "a rank requests more than any node has",
 	v1alpha1.ReasonExceedsCluster:        "the gang requests more than all nodes together have",
+	v1alpha1.ReasonExceedsDomain:         "the gang requests more than any domain of its topology has",
+	v1alpha1.ReasonTopologyNotServed:     "the scheduler is not configured to keep a gang within one domain",
 	v1alpha1.ReasonInsufficientResources: "the nodes have too little free",
 	v1alpha1.ReasonVolumeUnbound:         "a PersistentVolumeClaim is missing or not bound",
 	v1alpha1.ReasonImagePullFailed:       "an image cannot be pulled",

@@ -42,6 +42,9 @@ func dialect() schedulertest.Dialect {
 			{Name: "queue named default", Change: func(g *scheduler.Gang) {
 				g.Queue = "default"
 			}, Path: scheduler.PathQueue},
+			{Name: "one domain", Change: func(g *scheduler.Gang) {
+				g.Within = "example.com/rack"
+			}, Path: scheduler.PathTopology},
 			{Name: "minResources of the user", Change: func(g *scheduler.Gang) {
 				g.MinResourcesGiven = true
 			}, Path: scheduler.PathMinResources},

@@ -49,6 +49,8 @@
 //     the operator never writes them, and Validate refuses those of the user.
 //   - minMember counts ranks regardless of role: Validate refuses minAvailable below the number of ranks for
 //     several roles.
+//   - It places rank by rank and has no topology of gangs: Validate refuses a gang that must lie within one
+//     domain.
 //   - A waiting job is not held back before it costs anything: its pods exist and are pending.
 //   - A preempted job does not keep its place: its next group queues behind older gangs of the same priority.
 //   - The scheduler may not retry ranks of a gang that fits. Objects wakes those that were rejected while

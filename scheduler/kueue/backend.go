@@ -65,6 +65,7 @@ func (b Backend) Traits() scheduler.Traits {
 	return scheduler.Traits{
 		ClusterKinds: clusterKinds, ManagedBy: kueuev1beta2.MultiKueueControllerName,
 		PreemptsGangs: scheduler.Of(b.binder).PreemptsGangs,
+		PlacedAcross:  "labels of nodes have changed",
 	}
 }
 

@@ -14,6 +14,13 @@ const (
 	quotaTooSmall = "> maximum capacity"
 )
 
+// Kueue's messages for a topology that no flavor has (pkg/scheduler/flavorassigner/tas_flavorassigner.go,
+// checkPodSetAndFlavorMatchForTAS; pkg/cache/scheduler/tas_flavor_snapshot.go).
+const (
+	noTopology = "does not support TopologyAwareScheduling"
+	noLevel    = "does not contain the requested level"
+)
+
 // quotaReason returns from Kueue's message the reason why a Workload got no quota.
 func quotaReason(message string) string {
 	switch {
@@ -21,6 +28,8 @@ func quotaReason(message string) string {
 		return scheduler.ReasonQuotaExceeded
 	case strings.Contains(message, quotaTooSmall):
 		return scheduler.ReasonExceedsQuota
+	case strings.Contains(message, noTopology), strings.Contains(message, noLevel):
+		return scheduler.ReasonTopologyNotServed
 	case noDomain(message):
 		return scheduler.ReasonInsufficientResources
 	}

@@ -36,7 +36,7 @@ func workloadOf(g scheduler.Gang) (*kueuev1beta2.Workload, error) {
 
 // forBinder returns the gang without what only Kueue handles: binders know no queue.
 func forBinder(g scheduler.Gang) scheduler.Gang {
-	g.Queue, g.ClusterObjects, g.Existing = "", nil, nil
+	g.Queue, g.Within, g.ClusterObjects, g.Existing = "", "", nil, nil
 	g.JobLabels = withoutKey(g.JobLabels, QueueLabel)
 	return g
 }

@@ -2,6 +2,7 @@ package kueue
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 
 	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
@@ -20,10 +21,30 @@ var topologyAnnotations = []string{
 	kueuev1beta2.PodSetGroupName,
 }
 
-// topologyOf returns the topology annotations of a role: those of its pods, else the job's own, since a job
-// in the simple form has no pod template. In a job with several roles the job's own would be ambiguous, so
-// Validate refuses them.
+// withinGroup is the name of the group of a leader and its workers that must lie within one domain.
+const withinGroup = "gang"
+
+// topologyWithin returns the annotations of each role of a gang that must lie within one domain. Kueue places
+// pod sets one by one, but for a pair that has a group.
+func topologyWithin(g scheduler.Gang) map[string]string {
+	all := map[string]string{kueuev1beta2.PodSetRequiredTopologyAnnotation: g.Within}
+	if len(rolesWithRanks(g)) > 1 {
+		all[kueuev1beta2.PodSetGroupName] = withinGroup
+	}
+	return all
+}
+
+func rolesWithRanks(g scheduler.Gang) []scheduler.Role {
+	return slices.DeleteFunc(slices.Clone(g.Roles), func(r scheduler.Role) bool { return r.Replicas == 0 })
+}
+
+// topologyOf returns the topology annotations of a role: those of a required domain, else those of its pods,
+// else the job's own, since a job in the simple form has no pod template. In a job with several roles the
+// job's own would be ambiguous, so Validate refuses them.
 func topologyOf(g scheduler.Gang, r scheduler.Role) map[string]string {
+	if g.Within != "" {
+		return topologyWithin(g)
+	}
 	if r.Template != nil {
 		if found := topologyIn(r.Template.Annotations); len(found) > 0 {
 			return found

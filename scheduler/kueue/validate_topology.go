@@ -18,6 +18,9 @@ import (
 // validateTopology refuses topology annotations that Kueue would ignore, or that its webhooks refuse for its
 // own jobs (pkg/controller/jobframework/tas_validation.go).
 func validateTopology(g scheduler.Gang) field.ErrorList {
+	if g.Within != "" {
+		return validateWithin(g)
+	}
 	errs := validateJobTopology(g)
 	for _, r := range g.Roles {
 		if r.Template != nil {
@@ -28,6 +31,32 @@ func validateTopology(g scheduler.Gang) field.ErrorList {
 		return errs
 	}
 	return validateGroups(g)
+}
+
+// validateWithin refuses a gang that Kueue cannot keep within one domain, and annotations that the field
+// replaces.
+func validateWithin(g scheduler.Gang) field.ErrorList {
+	var errs field.ErrorList
+	refuse := func(path *field.Path, annotations map[string]string) {
+		for _, key := range slices.Sorted(maps.Keys(topologyIn(annotations))) {
+			errs = append(errs, field.Invalid(path.Key(key), annotations[key], fmt.Sprintf(
+				"contradicts %s, which sets the topology of every role: remove one of "+
+					"them", scheduler.PathTopology)))
+		}
+	}
+	refuse(field.NewPath("metadata", "annotations"), g.JobAnnotations)
+	for _, r := range g.Roles {
+		if r.Template != nil {
+			refuse(templatePath(r), r.Template.Annotations)
+		}
+	}
+	roles := rolesWithRanks(g)
+	if len(roles) > 2 || len(roles) == 2 && min(roles[0].Replicas, roles[1].Replicas) > 1 {
+		errs = append(errs, field.Forbidden(field.NewPath(scheduler.PathTopology), fmt.Sprintf(
+			"Kueue keeps at most two roles within one %s, one of which has one rank, and these are %d: set "+
+				"scheduler volcano or native, or mode Pack", g.Within, len(roles))))
+	}
+	return errs
 }
 
 // templatePath returns the path of a role's pod annotations. The simple form has no template.

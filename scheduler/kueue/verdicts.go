@@ -59,8 +59,11 @@ func waitingVerdict(g scheduler.Gang, wl *kueuev1beta2.Workload) scheduler.Verdi
 	case reasonPending, reasonWaiting,
 		kueuev1beta2.WorkloadQuotaReservedReasonWaitingForQuota,
 		kueuev1beta2.WorkloadQuotaReservedReasonPendingEvaluation:
-		if v.Reason = quotaReason(c.Message); v.Reason == scheduler.ReasonInsufficientResources {
-			v.NextStep = domainStep
+		switch v.Reason = quotaReason(c.Message); v.Reason {
+		case scheduler.ReasonInsufficientResources:
+			v.NextStep = domainStep(g)
+		case scheduler.ReasonTopologyNotServed:
+			v.NextStep = levelStep
 		}
 	}
 	return v
@@ -194,9 +197,19 @@ func waitingStep(g scheduler.Gang, wl *kueuev1beta2.Workload, reason string) str
 }
 
 // domainStep is the next step for a gang that fits into no domain of its topology.
-const domainStep = "wait until others end there, request less, or let the ranks spread further: " +
-	"name a higher level in the pods' annotation " + kueuev1beta2.PodSetRequiredTopologyAnnotation +
-	", or use " + kueuev1beta2.PodSetPreferredTopologyAnnotation
+func domainStep(g scheduler.Gang) string {
+	const wait = "wait until others end there, request less, or "
+	if g.Within != "" {
+		return wait + "set mode Pack or the key of a higher level in " + scheduler.PathTopology
+	}
+	return wait + "let the ranks spread further: name a higher level in the pods' annotation " +
+		kueuev1beta2.PodSetRequiredTopologyAnnotation + ", or use " +
+		"" + kueuev1beta2.PodSetPreferredTopologyAnnotation
+}
+
+// levelStep is the next step for a gang whose topology no flavor of its queue has.
+const levelStep = "name a level that `kubectl get topologies.kueue.x-k8s.io -o yaml` lists, or an admin " +
+	"gives a flavor of the queue a topologyName with that level"
 
 func quotaStep(g scheduler.Gang) string {
 	return fmt.Sprintf("kubectl describe localqueues.kueue.x-k8s.io %s -n %s "+

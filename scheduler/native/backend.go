@@ -52,6 +52,9 @@ func (Backend) Traits() scheduler.Traits {
 			"GenericWorkload on the API server, the controller manager and the scheduler; 1.36 serves only " +
 			"v1alpha2, see docs/schedulers.md)",
 		PodsFirst: true, PreemptsGangs: true, WaitingClasses: true,
+		PlacedAcross: "the feature gate TopologyAwareWorkloadScheduling of the scheduler is off, or labels " +
+			"of nodes " +
+			"have changed",
 	}
 }
 

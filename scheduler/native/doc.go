@@ -18,6 +18,11 @@
 // (framework/preemption/executor.go). The same condition is defined for groups, but nothing in v1.37.1 sets
 // it. kube-scheduler preempts a gang as a unit and deletes all its ranks itself (see Backend.Traits).
 //
+// A gang that must lie within one domain has a topology constraint. It needs the alpha feature gate
+// TopologyAwareWorkloadScheduling on the API server, which otherwise drops the constraint, and on the
+// scheduler, which otherwise ignores it. Read therefore holds the pods back until the group has been read
+// with its constraint. This is the only verdict besides Go on a group that is not being deleted.
+//
 // What the dialect cannot do, and what the operator does instead:
 //
 //   - It has no queues and no quota for gangs: Validate refuses a queue and points to the namespace's

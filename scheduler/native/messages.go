@@ -46,10 +46,15 @@ func message(g scheduler.Gang, c *metav1.Condition) string {
 // nextStep of a gang that is not scheduled.
 func nextStep(g scheduler.Gang, c *metav1.Condition) string {
 	if differs(c) {
-		return fmt.Sprintf("a priority class changed after the group was created; restart the gang: "+
-			"kubectl annotate trainingjob -n %s %s --overwrite mlplatform.example.com/restart=attempt-%d",
-			g.Namespace, g.Name, g.Attempt)
+		return "a priority class changed after the group was created; " + restart(g)
 	}
 	return fmt.Sprintf("kubectl get events -n %s --field-selector reason=FailedScheduling "+
 		"shows what each rank lacks on the nodes", g.Namespace)
+}
+
+// restart is the command that gives the gang a new group.
+func restart(g scheduler.Gang) string {
+	return fmt.Sprintf("restart the gang: "+
+		"kubectl annotate trainingjob -n %s %s --overwrite mlplatform.example.com/restart=attempt-%d",
+		g.Namespace, g.Name, g.Attempt)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,6 +18,10 @@ func GroupName(g scheduler.Gang) string { return fmt.Sprintf("%s-%d", g.Name, g.
 // Objects implements scheduler.Backend. In the group's spec only minCount can change within an attempt; a
 // group of another priority class must be deleted before it is applied again.
 func (Backend) Objects(g scheduler.Gang) ([]client.Object, error) {
+	wanted := constraints(g)
+	if group := find(g, g.Existing); group != nil && group.Spec.SchedulingConstraints == nil {
+		wanted = nil // dropped, and immutable: Read holds the gang
+	}
 	return []client.Object{&schedulingv1beta1.PodGroup{
 		TypeMeta: metav1.TypeMeta{
 			APIVersion: podGroupKind.GroupVersion().String(), Kind: podGroupKind.Kind,
@@ -32,8 +37,26 @@ func (Backend) Objects(g scheduler.Gang) ([]client.Object, error) {
 			// (schedule_one_podgroup.go, validatePodGroup), so both get the class.
 			PriorityClassName: cmp.Or(g.WaitingClass, g.PriorityClass),
 			PreemptionPolicy:  preemptionPolicy(g),
+
+			SchedulingConstraints: wanted,
 		},
 	}}, nil
+}
+
+// constraints returns the constraint of a gang that requires one domain. Without the gate
+// TopologyAwareWorkloadScheduling the API server drops it (pkg/registry/scheduling/podgroup/strategy.go).
+func constraints(g scheduler.Gang) *schedulingv1beta1.PodGroupSchedulingConstraints {
+	if g.Within == "" {
+		return nil
+	}
+	return &schedulingv1beta1.PodGroupSchedulingConstraints{
+		Topology: []schedulingv1beta1.TopologyConstraint{{Key: g.Within}},
+	}
+}
+
+// isWithin reports whether the group has the constraint that the gang needs.
+func isWithin(g scheduler.Gang, group *schedulingv1beta1.PodGroup) bool {
+	return g.Within == "" || equality.Semantic.DeepEqual(group.Spec.SchedulingConstraints, constraints(g))
 }
 
 // preemptionPolicy of a group with a waiting class. With the gate PodGroupPreemptionPolicy, the API server

@@ -1,6 +1,8 @@
 package native
 
 import (
+	"fmt"
+
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,6 +15,9 @@ import (
 func (Backend) Read(g scheduler.Gang, objs []client.Object) scheduler.Verdict {
 	group := find(g, objs)
 	if group == nil {
+		if g.Within != "" && !g.HasPods {
+			return scheduler.Verdict{Admission: scheduler.Hold} // until the group has been read back: see isWithin
+		}
 		return scheduler.Verdict{Admission: scheduler.Go}
 	}
 	if group.DeletionTimestamp != nil && !g.HasPods {
@@ -21,6 +26,17 @@ func (Backend) Read(g scheduler.Gang, objs []client.Object) scheduler.Verdict {
 		return scheduler.Verdict{
 			Admission: scheduler.Hold, Reason: scheduler.ReasonTerminating,
 			Message: "the gang's group is being deleted; the operator then creates it again",
+		}
+	}
+	if !isWithin(g, group) && !g.HasPods {
+		return scheduler.Verdict{
+			Admission: scheduler.Hold, Judged: true, Reason: scheduler.ReasonTopologyNotServed,
+			Message: fmt.Sprintf("the API server drops the topology constraint of the group: the gang "+
+				"could be "+
+				"placed across several domains of %s", g.Within),
+			NextStep: "an admin turns on the feature gate TopologyAwareWorkloadScheduling of the API " +
+				"server and of " +
+				"the scheduler; then " + restart(g),
 		}
 	}
 	conditions := group.Status.Conditions

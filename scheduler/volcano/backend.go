@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	schedulingv1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
+	topologyv1alpha1 "volcano.sh/apis/pkg/apis/topology/v1alpha1"
 
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
@@ -52,7 +53,12 @@ func (Backend) Name() string { return Name }
 // remains the job's own. The first gang in order gets capacity before it is free: allocate counts what is
 // being released (actions/allocate/allocate.go).
 func (Backend) Traits() scheduler.Traits {
-	return scheduler.Traits{PodsFirst: true, WaitingClasses: true}
+	return scheduler.Traits{
+		PodsFirst: true, WaitingClasses: true, TopologyKinds: []schema.GroupVersionKind{hyperNodeKind},
+		PlacedAcross: "Volcano's configuration lacks the plugin network-topology-aware, or its HyperNodes " +
+			"do not " +
+			"have the nodes that have the label",
+	}
 }
 
 var podGroupKind = schedulingv1beta1.SchemeGroupVersion.WithKind("PodGroup")
@@ -63,4 +69,9 @@ func (Backend) Kinds() []schema.GroupVersionKind {
 }
 
 // AddToScheme registers the dialect's kinds.
-func AddToScheme(s *runtime.Scheme) error { return schedulingv1beta1.AddToScheme(s) }
+func AddToScheme(s *runtime.Scheme) error {
+	if err := topologyv1alpha1.AddToScheme(s); err != nil {
+		return err
+	}
+	return schedulingv1beta1.AddToScheme(s)
+}

@@ -14,6 +14,10 @@ func GroupName(g scheduler.Gang) string { return g.Name }
 // Objects implements scheduler.Backend. The group has no status subresource: it is applied with only its
 // spec, and never updated, which would overwrite what the scheduler wrote.
 func (Backend) Objects(g scheduler.Gang) ([]client.Object, error) {
+	topology, err := networkTopology(g)
+	if err != nil {
+		return nil, err
+	}
 	group := &schedulingv1beta1.PodGroup{
 		TypeMeta: metav1.TypeMeta{
 			APIVersion: podGroupKind.GroupVersion().String(), Kind: podGroupKind.Kind,
@@ -24,6 +28,7 @@ func (Backend) Objects(g scheduler.Gang) ([]client.Object, error) {
 			MinTaskMember:     minTaskMember(g),
 			Queue:             g.Queue,
 			PriorityClassName: g.PriorityClass,
+			NetworkTopology:   topology,
 		},
 	}
 	// Without minResources Volcano treats the gang as best effort and enqueues it regardless of the cluster's

@@ -24,6 +24,11 @@ func (b Backend) Read(g scheduler.Gang, objs []client.Object) scheduler.Verdict 
 		}
 	case g.HasPods:
 		return readWithPods(g, group)
+	case !isWithin(g, group):
+		return scheduler.Verdict{
+			Admission: scheduler.Hold, Reason: scheduler.ReasonNotJudged,
+			Message: "the gang's group does not have the topology yet",
+		}
 	}
 	v := readWithoutPods(g, group)
 	if !b.options.WaitForInqueue {

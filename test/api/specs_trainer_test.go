@@ -150,6 +150,15 @@ func networkSpecs() map[string]spec {
 			reason: "a hint says which", edit: near(v1alpha1.TopologyHint{Mode: "Orbit"}),
 			fields: []string{topologyField + ".mode"}, says: "Spread",
 		},
+		"within one domain": {
+			reason: "of a label",
+			edit:   near(v1alpha1.TopologyHint{Mode: v1alpha1.TopologyWithin, Key: "example.com/rack"}),
+		},
+		"within an unnamed domain": {
+			reason: "a requirement has no default",
+			edit:   near(v1alpha1.TopologyHint{Mode: v1alpha1.TopologyWithin}),
+			fields: []string{topologyField}, says: "needs a key",
+		},
 		"near by no label": {
 			reason: "no node has it", edit: near(v1alpha1.TopologyHint{Mode: v1alpha1.TopologyPack, Key: "a b"}),
 			fields: []string{topologyField + ".key"}, says: "not the key of a label",

@@ -28,7 +28,8 @@ var clusterScoped = map[string]bool{
 	"trainingjobs/status.mlplatform.example.com": false,
 	"priorityclasses.scheduling.k8s.io":          true, "podgroups.scheduling.k8s.io": false,
 	"podgroups.scheduling.volcano.sh": false, "podgroups.scheduling.x-k8s.io": false,
-	"queues.scheduling.volcano.sh": true, "elasticquotas.scheduling.x-k8s.io": false,
+	"queues.scheduling.volcano.sh": true, "hypernodes.topology.volcano.sh": true,
+	"elasticquotas.scheduling.x-k8s.io": false,
 }
 
 func rulesOf(t *testing.T, o *unstructured.Unstructured) []rbacv1.PolicyRule {

@@ -2,7 +2,7 @@
 The resources of the operator's role that have no namespace. test/chart checks the list against the role.
 */}}
 {{- define "trainingjob.clusterScoped" -}}
-resources: [nodes, priorityclasses, queues, clusterqueues, resourceflavors, workloadpriorityclasses,
+resources: [nodes, priorityclasses, queues, hypernodes, clusterqueues, resourceflavors, workloadpriorityclasses,
   deviceclasses, tokenreviews, subjectaccessreviews]
 {{- end }}
 

@@ -141,7 +141,20 @@ func (a *Availability) missing(b scheduler.Backend) []string {
 
 // requiredKinds must be served for a backend to be available.
 func requiredKinds(b scheduler.Backend) []schema.GroupVersionKind {
-	return slices.Concat(b.Kinds(), ClusterKinds(b))
+	return slices.Concat(b.Kinds(), scheduler.Of(b).ClusterKinds)
+}
+
+// ClusterKinds returns the cluster-scoped kinds that a backend reads for a gang: those that it requires and,
+// for a gang that must lie within one domain, those of the topology that the cluster serves.
+func (a *Availability) ClusterKinds(b scheduler.Backend, within bool) []schema.GroupVersionKind {
+	c := scheduler.Of(b)
+	kinds := slices.Clone(c.ClusterKinds)
+	for _, gvk := range c.TopologyKinds {
+		if within && a.isServed(gvk) {
+			kinds = append(kinds, gvk)
+		}
+	}
+	return kinds
 }
 
 // stateKinds returns the additional kinds that an Explainer reads; a cluster need not serve them.
@@ -219,7 +232,7 @@ func (a *Availability) Start(ctx context.Context) error {
 // Discover looks once for each kind that is not served yet, and watches those that have appeared.
 func (a *Availability) Discover(ctx context.Context) error {
 	for _, b := range a.Backends {
-		for _, gvk := range requiredKinds(b) {
+		for _, gvk := range slices.Concat(requiredKinds(b), scheduler.Of(b).TopologyKinds) {
 			if a.isServed(gvk) {
 				continue
 			}
@@ -334,11 +347,13 @@ func (a *Availability) isAvailable(b scheduler.Backend) bool {
 func (a *Availability) complete() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	unserved := func(gvk schema.GroupVersionKind) bool { return !a.served[gvk] }
 	unfollowed := func(gvk schema.GroupVersionKind) bool { return !a.followed[gvk] }
 	if a.FollowDevices != nil && slices.ContainsFunc(clusterstate.DeviceKinds, unfollowed) {
 		return false
 	}
 	return !slices.ContainsFunc(a.Backends, func(b scheduler.Backend) bool {
-		return len(a.missing(b)) > 0 || a.Follow != nil && slices.ContainsFunc(stateKinds(b), unfollowed)
+		return len(a.missing(b)) > 0 || slices.ContainsFunc(scheduler.Of(b).TopologyKinds, unserved) ||
+			a.Follow != nil && slices.ContainsFunc(stateKinds(b), unfollowed)
 	})
 }

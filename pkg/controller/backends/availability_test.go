@@ -12,6 +12,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 	"mlplatform.example.com/trainingjob-operator/scheduler/coscheduling"
 	"mlplatform.example.com/trainingjob-operator/scheduler/native"
+	"mlplatform.example.com/trainingjob-operator/scheduler/volcano"
 )
 
 // servedKinds are the kinds that a cluster serves.
@@ -63,6 +64,40 @@ func TestStateKindsAreFollowedWhereTheyAreServed(t *testing.T) {
 	}
 	if !a.isAvailable(a.Backends[0]) || a.complete() || followed != nil {
 		t.Errorf("without quotas the scheduler is of use, and they may still come: %v", followed)
+	}
+}
+
+// TestTopologyKindsAreOptional: a cluster without HyperNodes has Volcano. Only a gang that must lie within
+// one domain reads them, once they are served.
+func TestTopologyKindsAreOptional(t *testing.T) {
+	cluster := servedKinds{"PodGroup": true}
+	b := volcano.New(volcano.DefaultOptions())
+	a := NewAvailability(cluster, nil, []scheduler.Backend{b}, "")
+	var watched []string
+	a.Watch = func(_ context.Context, gvk schema.GroupVersionKind) error {
+		watched = append(watched, gvk.Kind)
+		return nil
+	}
+	discover := func() {
+		t.Helper()
+		if err := a.Discover(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	discover()
+	if !a.isAvailable(b) || len(a.ClusterKinds(b, true)) > 0 || a.complete() {
+		t.Errorf("without HyperNodes: available %t, reads %v, complete "+
+			"%t", a.isAvailable(b), a.ClusterKinds(b, true),
+			a.complete())
+	}
+	cluster["HyperNode"] = true
+	discover()
+	if diff := cmp.Diff([]string{"PodGroup", "HyperNode"}, watched); diff != "" {
+		t.Errorf("watched (-want +got):\n%s", diff)
+	}
+	if len(a.ClusterKinds(b, true)) != 1 || len(a.ClusterKinds(b, false)) > 0 || !a.complete() {
+		t.Errorf("with HyperNodes: reads %v, %v without a domain, complete %t", a.ClusterKinds(b, true),
+			a.ClusterKinds(b, false), a.complete())
 	}
 }
 

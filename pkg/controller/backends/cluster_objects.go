@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -13,8 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -46,7 +49,8 @@ func NewClusterObjects(mgr manager.Manager, allJobs func() []types.NamespacedNam
 	return &ClusterObjects{Cluster: c, allJobs: allJobs}, mgr.Add(c)
 }
 
-// Source of a kind: a change of one of its objects, which is rare, enqueues every job.
+// Source of a kind: a change of the spec of one of its objects, which is rare, enqueues every job. Volcano
+// counts nodes in the status of HyperNodes.
 func (c *ClusterObjects) Source(
 	gvk schema.GroupVersionKind, scheme *runtime.Scheme,
 ) (*AwaitableSource, error) {
@@ -61,15 +65,20 @@ func (c *ClusterObjects) Source(
 		}
 		return all
 	})
-	return NewAwaitableSource(source.Kind[client.Object](c.Cluster.GetCache(), empty, enqueueAll)), nil
+	return NewAwaitableSource(source.Kind(c.Cluster.GetCache(), empty, enqueueAll, specChanges)), nil
 }
 
-// List returns the cluster-scoped objects that a backend reads.
+// specChanges ignores an update that leaves the generation as it is. Kinds without generations have 0.
+var specChanges = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	return e.ObjectNew.GetGeneration() == 0 || e.ObjectNew.GetGeneration() != e.ObjectOld.GetGeneration()
+}}
+
+// List returns all objects of cluster-scoped kinds.
 func (c *ClusterObjects) List(
-	ctx context.Context, scheme *runtime.Scheme, b scheduler.Backend,
+	ctx context.Context, scheme *runtime.Scheme, kinds []schema.GroupVersionKind,
 ) ([]client.Object, error) {
 	var objs []client.Object
-	for _, gvk := range ClusterKinds(b) {
+	for _, gvk := range kinds {
 		list, err := memory.NewList(scheme, gvk)
 		if err != nil {
 			return nil, err
@@ -90,11 +99,12 @@ func (c *ClusterObjects) List(
 	return objs, nil
 }
 
-// ClusterKinds returns the cluster-scoped kinds that backends must see.
+// ClusterKinds returns the cluster-scoped kinds that backends read, served or not.
 func ClusterKinds(backends ...scheduler.Backend) []schema.GroupVersionKind {
 	var kinds []schema.GroupVersionKind
 	for _, b := range backends {
-		kinds = append(kinds, scheduler.Of(b).ClusterKinds...)
+		c := scheduler.Of(b)
+		kinds = slices.Concat(kinds, c.ClusterKinds, c.TopologyKinds)
 	}
 	return kinds
 }

@@ -61,7 +61,9 @@ func keepGang(o *observation.Observation, p *Plan) {
 		holdInvalid(o, p)
 		return
 	}
-	p.Group = Apply
+	if _, notServed := o.Gang.NotServed(); !notServed {
+		p.Group = Apply
+	}
 	if s := p.Status.Scheduling; s != nil && len(o.Gang.Wanted) > 0 {
 		s.Group = o.Gang.Wanted[0].GetName() // a label of the job may have changed it
 	}

@@ -1,6 +1,7 @@
 package observation
 
 import (
+	"errors"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,6 +39,15 @@ func (g Gang) Known() bool { return g.Gang != nil && (len(g.Invalid) == 0 || g.M
 // it.
 func (g Gang) Errors() field.ErrorList {
 	return append(g.Invalid[:len(g.Invalid):len(g.Invalid)], g.Unsupported...)
+}
+
+// NotServed returns why the gang waits without a group, if its scheduler cannot keep what it requires.
+func (g Gang) NotServed() (scheduler.Explanation, bool) {
+	var notServed *scheduler.NotServed
+	if !errors.As(g.WantedErr, &notServed) {
+		return scheduler.Explanation{}, false
+	}
+	return notServed.Explanation, true
 }
 
 // DescribeGang validates a job and renders its gang for a backend, which may be nil. existing are the gang's

@@ -124,6 +124,8 @@ type SaveAhead struct {
 // NodeState is the state of a node.
 type NodeState struct {
 	Ready bool
+	// Domain is the value of the label of a job that must lie within one domain; empty: the node lacks it.
+	Domain string
 }
 
 // CreateBackoff records that the API server rejected a create for a reason that the operator cannot remove: a

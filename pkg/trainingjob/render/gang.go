@@ -22,6 +22,7 @@ func Gang(job *v1alpha1.TrainingJob, attempt int32, hasPods bool) scheduler.Gang
 		PriorityClass: policy.PriorityClass,
 		WaitingClass:  waitingClass(job, attempt),
 		MinAvailable:  spec.MinAvailable(job),
+		Within:        spec.Within(job),
 
 		PreemptionGate: hasPreemptionGate(job, attempt),
 		HasPods:        hasPods,

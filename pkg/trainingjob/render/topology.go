@@ -15,11 +15,11 @@ import (
 // packWeight is the largest weight of a preference, since the user requested this one.
 const packWeight int32 = 100
 
-// addTopology turns the job's hint into preferences for schedulers. They are not required: a gang with an
-// impossible requirement waits for ever.
+// addTopology turns the modes Pack and Spread into preferences for schedulers. Mode Within is a requirement
+// of the gang and not of its pods: see scheduler.Gang.
 func addTopology(job *v1alpha1.TrainingJob, pod *corev1.PodSpec) {
 	hint := job.Spec.RunPolicy.SchedulingPolicy.Topology
-	if hint == nil {
+	if hint == nil || hint.Mode == v1alpha1.TopologyWithin {
 		return
 	}
 	key := cmp.Or(hint.Key, corev1.LabelTopologyZone)

@@ -51,6 +51,14 @@ func BackoffLimit(job *v1alpha1.TrainingJob) int32 {
 	return DefaultBackoffLimit
 }
 
+// Within returns the key of the node label whose domains must contain the gang; "" if the job requires none.
+func Within(job *v1alpha1.TrainingJob) string {
+	if t := job.Spec.RunPolicy.SchedulingPolicy.Topology; t != nil && t.Mode == v1alpha1.TopologyWithin {
+		return t.Key
+	}
+	return ""
+}
+
 // Elastic reports whether the gang trains with as many ranks as there are, from a minimum on.
 func Elastic(job *v1alpha1.TrainingJob) bool { return job.Spec.ElasticPolicy != nil }
 

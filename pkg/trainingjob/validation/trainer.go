@@ -40,16 +40,21 @@ func validateTrainerSettings(job *v1alpha1.TrainingJob, path *field.Path) field.
 	return errs
 }
 
-// validateTopology checks the hint on the placement of ranks.
+// validateTopology checks the placement of ranks by domains.
 func validateTopology(hint *v1alpha1.TopologyHint, path *field.Path) field.ErrorList {
 	if hint == nil {
 		return nil
 	}
 	var errs field.ErrorList
 	if hint.Mode == "" {
-		errs = append(errs, field.Required(path.Child("mode"), "write Pack or Spread"))
+		errs = append(errs, field.Required(path.Child("mode"), "write Pack, Spread or Within"))
 	}
-	errs = append(errs, oneOf(path.Child("mode"), hint.Mode, v1alpha1.TopologyPack, v1alpha1.TopologySpread)...)
+	errs = append(errs, oneOf(path.Child("mode"), hint.Mode, v1alpha1.TopologyPack, v1alpha1.TopologySpread,
+		v1alpha1.TopologyWithin)...)
+	if hint.Mode == v1alpha1.TopologyWithin && hint.Key == "" {
+		errs = append(errs, field.Invalid(path, hint.Mode,
+			"mode Within needs a key: the node label whose domains are meant"))
+	}
 	if hint.Key != "" && len(validation.IsQualifiedName(hint.Key)) > 0 {
 		errs = append(errs, field.Invalid(path.Child("key"), hint.Key, "not the key of a label: write one such as "+
 			"topology.kubernetes.io/zone or kubernetes.io/hostname"))
