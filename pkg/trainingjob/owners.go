@@ -39,6 +39,6 @@ var owners = map[writer][]string{
 	},
 	statusWriter: {
 		"message", "conditions",
-		"scheduling.queue", "scheduling.blocker", "scheduling.preemption",
+		"scheduling.queue", "scheduling.blocker", "scheduling.preemption", "scheduling.domain",
 	},
 }

@@ -162,7 +162,7 @@ func (sim *simulation) bind(names ...string) {
 
 // bindTo binds a pod to a node, which is Ready.
 func (sim *simulation) bindTo(node, name string) {
-	sim.nodes[node] = observation.NodeState{Ready: true}
+	sim.nodes[node] = observation.NodeState{Ready: true, Domain: sim.domains[node]}
 	sim.updatePod(name, func(p *corev1.Pod) {
 		p.Spec.NodeName = node
 		sim.addCondition(p, corev1.PodScheduled)

@@ -34,6 +34,7 @@ type simulation struct {
 	pods             []*corev1.Pod // resolvers included
 	departed         []*corev1.Pod
 	nodes            map[string]observation.NodeState
+	domains          map[string]string // of the nodes, by name; others have none
 	backend          scheduler.Backend
 	schedulerProblem *v1alpha1.Blocker
 	verdict          scheduler.Verdict

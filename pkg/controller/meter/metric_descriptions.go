@@ -28,6 +28,7 @@ const (
 	metricGPUSeconds       = "trainingjob_running_gpu_seconds_total"
 	metricUsefulGPUSeconds = "trainingjob_useful_gpu_seconds_total"
 	metricQueuedSeconds    = "trainingjob_queued_seconds"
+	metricPlacedAcross     = "trainingjob_placed_across_domains_total"
 	metricPlacementSeconds = "trainingjob_placement_seconds"
 	metricResumeSeconds    = "trainingjob_resume_seconds"
 
@@ -106,6 +107,10 @@ func waitMetrics() []metric.Description {
 		{Name: metricPlacementSeconds, Type: metric.Histogram, Labels: queue, Cardinality: perQueue,
 			Buckets: waitBuckets,
 			Help:    "Time from Queued until all ranks of an attempt hold a node."},
+		{Name: metricPlacedAcross, Type: metric.Counter, Labels: []string{"scheduler"}, Cardinality: "4 " +
+			"schedulers",
+			Help: "Gangs that the scheduler placed across domains although they require one (topology mode " +
+				"Within)."},
 		{Name: metricResumeSeconds, Type: metric.Histogram, Labels: queue, Cardinality: perQueue,
 			Buckets: waitBuckets,
 			Help:    "Time from the start of an interruption until the gang runs again."},

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
@@ -44,9 +45,17 @@ func (c statusChange) count() {
 	}
 	c.countPreemption()
 	c.observePlacement()
+	if isAcross(c.to) && !isAcross(&c.job.Status) && c.to.Scheduling != nil {
+		c.counters[metricPlacedAcross].WithLabelValues(string(c.to.Scheduling.Scheduler)).Inc()
+	}
 	if c.to.Work != nil {
 		c.countWork()
 	}
+}
+
+// isAcross reports whether a gang that requires one domain is known to lie across several.
+func isAcross(st *v1alpha1.TrainingJobStatus) bool {
+	return meta.IsStatusConditionFalse(st.Conditions, v1alpha1.ConditionTopologyKept)
 }
 
 // countPhase counts a new phase, whose transition is the last one.

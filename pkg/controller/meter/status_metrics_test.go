@@ -82,6 +82,8 @@ func TestStatusChangesAreCounted(t *testing.T) {
 	foreign := *preempted.DeepCopy()
 	foreign.Drain.Reason = "PodsReadyTimeout"
 	wait := history(queued, 20)
+	across := inQueue(placed(status(running, wait, nil), 2))
+	across.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionTopologyKept, Status: metav1.ConditionFalse}}
 	tests := map[string]struct {
 		reason  string
 		changes []change
@@ -143,6 +145,10 @@ func TestStatusChangesAreCounted(t *testing.T) {
 			"placement_seconds[namespace=default queue=research]": 40,
 			"transitions_total[phase=Running reason=Other]":       1,
 		}},
+		"placed across domains": {"once, and again in the next attempt", []change{
+			{placed(status(running, wait, nil), 2), across}, {across, across},
+			{placed(status(running, wait, nil), 2), across},
+		}, map[string]float64{"placed_across_domains_total[scheduler=volcano]": 2}},
 		"runs": {"the wait by queue and priority",
 			[]change{{status(queued, wait, nil),
 				status(running, nil, &v1alpha1.WorkStatus{QueuedSeconds: 25})}},

@@ -40,6 +40,7 @@ func setConditions(o *observation.Observation, p *decision.Plan, reason string) 
 	setMakingRoom(o, p)
 	setResumeNeedsReports(o, p)
 	setInvalidSpec(o, p)
+	setTopology(o, p)
 }
 
 // setResumeNeedsReports warns of an object store, and of restart scope Rank, while reports are off. The

@@ -33,6 +33,9 @@ func Conclude(o *observation.Observation, p *decision.Plan, outcome decision.Out
 	}
 	st.Message = cmp.Or(outcome.Message, st.Message)
 	setConditions(o, p, outcome.Reason)
+	if outcome.Submitted {
+		forgetTopology(p)
+	}
 }
 
 // RefreshWait updates the reason why a job without a transition waits. It reports whether it changed the
@@ -50,6 +53,7 @@ func Refresh(o *observation.Observation, p *decision.Plan) {
 	}
 	setInvalidSpec(o, p)
 	setReady(o, p)
+	setTopology(o, p)
 }
 
 // HoldBack restores the job's status until its changed counts are due, and plans a reconcile then. A
