@@ -11,7 +11,8 @@ import (
 )
 
 // Unplaceable explains that a rank which the gang cannot start without fits on no node, even on an empty one:
-// it is too large, or a node selector, an affinity or a taint excludes all nodes. Only a change of the nodes
+// it is too large, or a node selector, an affinity or a taint excludes all nodes. A gang that must lie within
+// one domain may also exceed every domain. Only a change of the nodes
 // or the job can help. It returns false in any doubt:
 //
 //   - No node is known, or not all of them are.
@@ -23,7 +24,8 @@ func Unplaceable(g Gang, v Verdict, s ClusterState) (Explanation, bool) {
 	if !s.Complete || len(s.Nodes) == 0 {
 		return Explanation{}, false
 	}
-	for _, role := range withPlacement(g, v).Roles {
+	g = withPlacement(g, v)
+	for _, role := range g.Roles {
 		unbound := role.MinAvailable - s.Bound[role.Name]
 		if unbound <= 0 || role.Template == nil {
 			continue
@@ -32,7 +34,35 @@ func Unplaceable(g Gang, v Verdict, s ClusterState) (Explanation, bool) {
 			return e, true
 		}
 	}
-	return Explanation{}, false
+	return s.unplaceableWithin(g)
+}
+
+// unplaceableWithin is Unplaceable for a gang whose ranks must lie within one domain. Nodes in a state that
+// passes count as if they accepted its ranks.
+func (s ClusterState) unplaceableWithin(g Gang) (Explanation, bool) {
+	if g.Within == "" {
+		return Explanation{}, false
+	}
+	var roles []roleCapacity
+	for _, role := range g.Roles {
+		unbound := role.MinAvailable - s.Bound[role.Name]
+		if unbound <= 0 || role.Template == nil {
+			continue
+		}
+		requests := role.Requests()
+		if !s.knowsAll(requests) {
+			return Explanation{}, false
+		}
+		spec := &role.Template.Spec
+		lasting := slices.DeleteFunc(s.MatchingNodes(spec), func(n Node) bool {
+			return repelsForGood(n, spec, requests)
+		})
+		roles = append(roles, roleCapacity{
+			role: role, requests: requests, unbound: int64(unbound),
+			accepting: nodeSet{nodes: lasting, key: role.Name},
+		})
+	}
+	return exceedsDomain(&waitingGang{gang: g, cluster: s, roles: roles})
 }
 
 // NotAdmissible explains that a gang cannot start with any number of nodes: its queue is missing, closed or

@@ -58,7 +58,7 @@ func (w *waitingGang) ranksText() string {
 // count.
 func (w *waitingGang) hasCapacity() bool {
 	ranks, _, _ := demand(w.roles)
-	if ranks == 0 || placeable(w.roles, availableNow) < ranks {
+	if ranks == 0 || placeable(w.roles, availableNow) < ranks || w.gang.Within != "" && !w.fitsDomain() {
 		return false
 	}
 	for _, claim := range w.cluster.Claims {
