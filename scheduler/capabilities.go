@@ -17,6 +17,9 @@ type Traits struct {
 	// TopologyKinds are cluster-scoped kinds that describe domains of nodes. A gang with Within gets their
 	// objects in Gang.ClusterObjects. The cluster need not serve them.
 	TopologyKinds []schema.GroupVersionKind
+	// NoPreemptionWithin: the scheduler does not preempt for a gang that must lie within one domain. The
+	// operator can still free a domain for it.
+	NoPreemptionWithin bool
 	// PlacedAcross says why the scheduler may have placed a gang across domains although its group requires
 	// one, as a phrase that can follow a colon. Empty: unknown.
 	PlacedAcross string

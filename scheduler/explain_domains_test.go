@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
@@ -272,6 +274,34 @@ func TestUnplaceableWithin(t *testing.T) {
 				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
 			}
 		})
+	}
+}
+
+// TestDomains: victims are searched where the gang could fit, first where most is free.
+func TestDomains(t *testing.T) {
+	names := func(g scheduler.Gang, s scheduler.ClusterState) (names []string) {
+		for _, d := range s.Domains(g) {
+			names = append(names, fmt.Sprint(d.Name, d.Nodes))
+		}
+		return names
+	}
+	s := racks([]int64{8, 8}, []int64{0}, []int64{8, 0})
+	want := []string{"rack-2[node-2-0 node-2-1]", "rack-0[node-0-0 node-0-1]"}
+	if diff := cmp.Diff(want, names(within(gang(2, "8")), s)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := s.Domains(gang(2, "8")); got != nil {
+		t.Errorf("without the requirement: %v", got)
+	}
+	if got := s.Domains(within(gang(3, "8"))); got == nil || len(got) > 0 {
+		t.Errorf("larger than any rack: %#v, want an empty list", got)
+	}
+	var many [][]int64
+	for range 40 {
+		many = append(many, []int64{0})
+	}
+	if got := names(within(gang(1, "8")), racks(many...)); len(got) != 32 {
+		t.Errorf("%d domains, want 32", len(got))
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 )
 
 // PreemptionOutcome is the result of planning for a gang that does not fit.
-// +kubebuilder:validation:Enum=Planned;Fits;OnlyProtected;NoCover;Busy;Patience;NotPlanned;GateIgnored
+// +kubebuilder:validation:Enum=Planned;Fits;OnlyProtected;NoCover;Busy;Patience;NotPlanned;GateIgnored;TopologyCannotPreempt
 type PreemptionOutcome string
 
 const (
@@ -29,6 +29,9 @@ const (
 	PreemptionNotPlanned PreemptionOutcome = "NotPlanned"
 	// PreemptionGateIgnored means that the scheduler ignores the gang's preemption gate.
 	PreemptionGateIgnored PreemptionOutcome = "GateIgnored"
+	// PreemptionTopologyCannotPreempt means that the plan did not help, and that the scheduler does not preempt
+	// for gangs that must lie within one domain, as Volcano. The gang waits.
+	PreemptionTopologyCannotPreempt PreemptionOutcome = "TopologyCannotPreempt"
 )
 
 // PreemptionMode is how a victim is best stopped.
@@ -86,6 +89,9 @@ type PreemptionStatus struct {
 	// Deadline of the plan. Then the operator stops all victims, saved or not.
 	// +optional
 	Deadline *metav1.Time `json:"deadline,omitempty"`
+	// Domain in which the victims free capacity. Only with topology mode Within.
+	// +optional
+	Domain string `json:"domain,omitempty"`
 	// Victims that free enough capacity together, lowest loss first; at most 64. Each has a lower priority
 	// and is in no other plan. Absent unless outcome is Planned.
 	// +optional

@@ -14,7 +14,8 @@ import (
 // examines at most as many gangs as there may be plans.
 func (b *broker) planSavesAhead(j *Job) {
 	planned := slices.ContainsFunc(b.plans, func(p preemption.Plan) bool { return p.For == j.ref() })
-	if planned || b.endangering == b.policy.MaxPlans || !brokerable(j) || !lacksCapacity(j) {
+	if planned || b.endangering == b.policy.MaxPlans || !brokerable(j) || !lacksCapacity(j) ||
+		b.hasFailed(j) {
 		return
 	}
 	if !b.knowsCapacity(j) {

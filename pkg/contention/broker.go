@@ -1,6 +1,7 @@
 package contention
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -225,7 +226,10 @@ func (b *broker) advance(j *Job) {
 	if step.Ended != "" || !brokerable(j) || len(step.Plan.Victims) > maxVictims {
 		b.ended = append(b.ended, b.plans[i])
 		b.plans = slices.Delete(b.plans, i, i+1)
-		b.orders.Statuses[j.ref()] = b.handOver(j, preemption.Planned)
+		b.orders.Statuses[j.ref()] = b.giveUp(j, preemption.Planned)
+		if !brokerable(j) {
+			b.orders.Statuses[j.ref()] = b.handOver(j, preemption.Planned)
+		}
 		return
 	}
 	b.plans[i] = step.Plan
@@ -257,7 +261,7 @@ func (b *broker) decide(j *Job) *v1alpha1.PreemptionStatus {
 	if !brokerable(j) || !b.knowsCapacity(j) {
 		return b.handOver(j, notPlanned)
 	}
-	if !lacksCapacity(j) {
+	if !lacksCapacity(j) || b.hasFailed(j) {
 		return nil
 	}
 	snapshot := b.snapshot(j)
@@ -277,14 +281,41 @@ func (b *broker) decide(j *Job) *v1alpha1.PreemptionStatus {
 	waited := b.now.Sub(j.blocked())
 	late := waited >= snapshot.Waiting[0].MaxDelay
 	none := (choice.Outcome == preemption.NoCover || choice.Outcome == notPlanned) && waited >= handOverDelay
+	tooMany := len(choice.Plan.Victims) > maxVictims
 	switch {
-	case none, late, len(choice.Plan.Victims) > maxVictims:
-		return b.handOver(j, choice.Outcome)
-	case choice.Outcome == preemption.Planned:
+	case choice.Outcome == preemption.Planned && !tooMany && (!late || waitsForDomain(j)):
 		b.plans = append(b.plans, choice.Plan)
 		return b.planStatus(j, choice.Plan)
+	case none, late, tooMany:
+		return b.giveUp(j, choice.Outcome)
 	}
 	return b.blockedStatus(j, choice.Outcome)
+}
+
+// waitsForDomain reports whether a gang must lie within one domain and its scheduler does not preempt for
+// such gangs.
+func waitsForDomain(j *Job) bool {
+	return scheduler.Of(j.Backend).NoPreemptionWithin && spec.Within(j.TrainingJob) != ""
+}
+
+// hasFailed reports whether the plan for a gang that waits for a domain failed not long ago. Other pods would
+// probably take again what its victims free. So the gang gets the next plan only after its maximum delay.
+func (b *broker) hasFailed(j *Job) bool {
+	st := j.Status.Scheduling.Preemption
+	return waitsForDomain(j) && st != nil && st.Outcome == v1alpha1.PreemptionTopologyCannotPreempt &&
+		st.PhaseTime != nil && b.now.Before(st.PhaseTime.Add(cmp.Or(j.Class.MaxDelay, maxDelay)))
+}
+
+// giveUp ends the search for a gang: the scheduler preempts for it, or it waits.
+func (b *broker) giveUp(j *Job, outcome preemption.Outcome) *v1alpha1.PreemptionStatus {
+	if !waitsForDomain(j) {
+		return b.handOver(j, outcome)
+	}
+	st := b.blockedStatus(j, outcome)
+	if outcome == preemption.Planned {
+		st.Outcome, st.PhaseTime = v1alpha1.PreemptionTopologyCannotPreempt, timeOf(b.now)
+	}
+	return st
 }
 
 // lacksCapacity reports whether preemption may help a gang: it lacks capacity, or its scheduler does not use

@@ -86,6 +86,60 @@ func TestBrokerEnds(t *testing.T) {
 	}
 }
 
+// TestBrokerFreesOneRack plays gangs that must lie within one rack, while processes die, nodes fail and
+// foreign pods take nodes. The simulation checks that a plan frees one rack. On Volcano no gang is handed
+// over.
+func TestBrokerFreesOneRack(t *testing.T) {
+	ran, waited, handed := 0, 0, 0
+	for seed := range uint64(50) {
+		r := rand.New(rand.NewPCG(seed, 13))
+		s := randomCluster(t, r)
+		s.racks = map[string]string{}
+		for i, name := range s.nodes {
+			s.racks[name] = fmt.Sprint("rack", i/2)
+		}
+		on := []v1alpha1.SchedulerName{v1alpha1.SchedulerVolcano, v1alpha1.SchedulerNative}[seed%2]
+		for _, j := range s.jobs {
+			of(on)(j)
+			j.Backend = backendOf(on)
+			if j.Value == 4 {
+				withinRack(j)
+				*j.Spec.Replicas = min(2, *j.Spec.Replicas)
+			}
+		}
+		for range 300 {
+			s.tick()
+			if r.IntN(120) == 0 {
+				s.failNode(s.nodes[r.IntN(len(s.nodes))], time.Duration(5+r.IntN(60))*time.Second)
+			}
+			if r.IntN(100) == 0 {
+				s.steal(s.nodes[r.IntN(len(s.nodes))])
+			}
+		}
+		for _, j := range s.jobs {
+			switch {
+			case j.Value < 4:
+			case j.Status.Phase == v1alpha1.PhaseRunning:
+				ran++
+			case j.Status.Attempt > 1:
+				handed++
+			default:
+				waited++
+				if on == v1alpha1.SchedulerNative {
+					t.Errorf("seed %d: %s neither runs nor was handed over:\n%s", seed, j.Name, s.log.String())
+				}
+			}
+			if on == v1alpha1.SchedulerVolcano && s.handed[j.ref()] {
+				t.Errorf("seed %d: %s was handed over:\n%s", seed, j.Name, s.log.String())
+			}
+		}
+	}
+	t.Log(ran, waited, handed)
+	if ran < 10 || waited < 5 || handed < 5 {
+		t.Errorf("%d ran, %d wait, %d were handed over", ran, waited, handed)
+	}
+}
+
 func FuzzBrokerHistories(f *testing.F) {
 	f.Add(uint64(1), uint64(2))
 	f.Fuzz(func(t *testing.T, a, b uint64) { playRandom(t, rand.New(rand.NewPCG(a, b))) })

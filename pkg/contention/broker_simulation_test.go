@@ -30,6 +30,8 @@ type simulation struct {
 	nodes  []string
 	// foreign holds the GPUs of other pods, by node.
 	foreign map[string]int64
+	// racks of the nodes, by node; without any, all gangs can lie anywhere.
+	racks map[string]string
 	// ends is when the last pod of a yielding job ends; mute are the jobs that end only at the deadline.
 	ends map[string]time.Time
 	mute map[string]bool
@@ -84,7 +86,7 @@ func (s *simulation) state() scheduler.ClusterState {
 			state.Nodes = append(state.Nodes, node(name, 8-s.free(name)))
 		}
 	}
-	return state
+	return racks(state, s.racks)
 }
 
 func (s *simulation) up(name string) bool { return !s.now.Before(s.down[name]) }
@@ -210,11 +212,18 @@ func (s *simulation) write(ref preemption.Ref, st *v1alpha1.PreemptionStatus) {
 		return
 	}
 	j.Status.Scheduling.Preemption = st
+	if st.Outcome == v1alpha1.PreemptionTopologyCannotPreempt {
+		delete(s.asked, ref) // they may return
+	}
 	var victims []string
 	for _, v := range st.Victims {
 		victims = append(victims, fmt.Sprintf("%s %s %d", v.UID, v.Mode, v.EstimatedLossSeconds))
 	}
-	s.logf("%s: %s %s, round %d: %s", j.Name, st.Outcome, st.Phase, st.Round, strings.Join(victims, ", "))
+	in := ""
+	if st.Domain != "" {
+		in = " in rack " + st.Domain
+	}
+	s.logf("%s: %s %s, round %d%s: %s", j.Name, st.Outcome, st.Phase, st.Round, in, strings.Join(victims, ", "))
 }
 
 // schedule the gangs that fit: by value, then in the order given.
@@ -234,13 +243,8 @@ func (s *simulation) schedule(orders Orders) {
 
 func (s *simulation) place(j *Job) {
 	s.t.Helper()
-	var on []string
-	for _, name := range s.nodes {
-		if s.up(name) && s.free(name) == 8 && len(on) < int(*j.Spec.Replicas) {
-			on = append(on, name)
-		}
-	}
-	if len(on) < int(*j.Spec.Replicas) {
+	on := s.freeFor(j)
+	if on == nil {
 		return
 	}
 	for _, r := range s.jobs {
@@ -254,6 +258,24 @@ func (s *simulation) place(j *Job) {
 	j.enterAt(v1alpha1.PhaseRunning, s.now)
 	j.Status.Scheduling.Preemption = nil
 	s.logf("%s runs on %s", j.Name, strings.Join(on, " "))
+}
+
+// freeFor returns free nodes for all ranks of a job, in one rack if it must lie within one; nil: there are
+// none.
+func (s *simulation) freeFor(j *Job) []string {
+	on := map[string][]string{}
+	for _, name := range s.nodes {
+		rack := ""
+		if spec.Within(j.TrainingJob) != "" {
+			rack = s.racks[name]
+		}
+		if s.up(name) && s.free(name) == 8 {
+			if on[rack] = append(on[rack], name); len(on[rack]) == int(*j.Spec.Replicas) {
+				return on[rack]
+			}
+		}
+	}
+	return nil
 }
 
 func (j *Job) enterAt(phase v1alpha1.Phase, at time.Time) {
@@ -358,7 +380,9 @@ func (s *simulation) check(orders Orders) {
 		if int(st.Round) > s.policy.MaxRounds {
 			s.t.Fatalf("%s is in round %d", j.Name, st.Round)
 		}
-		if end := st.BlockedTime.Add(2 * j.Class.MaxDelay); st.Deadline.After(end) {
+		s.checkDomain(j, st)
+		end := st.BlockedTime.Add(2 * j.Class.MaxDelay)
+		if st.Deadline.After(end) && !waitsForDomain(j) { // for which no scheduler preempts later
 			s.t.Fatalf("%s waits until %s, and was blocked at %s", j.Name, st.Deadline, st.BlockedTime)
 		}
 		if s.handed[j.ref()] {
@@ -397,6 +421,24 @@ func (s *simulation) check(orders Orders) {
 		}
 		if order.Mode == v1alpha1.PreemptionEndsByItself && s.now.Before(order.Deadline) {
 			s.t.Fatalf("%s would end by itself", v.Name)
+		}
+	}
+}
+
+// checkDomain checks that a new plan frees one rack. In a further round victims of the first rack may be
+// ending.
+func (s *simulation) checkDomain(j *Job, st *v1alpha1.PreemptionStatus) {
+	s.t.Helper()
+	if spec.Within(j.TrainingJob) == "" || st.Round > 1 {
+		return
+	}
+	for i := range st.Victims {
+		v := s.job(string(st.Victims[i].UID))
+		if v == nil || v.Status.Phase != v1alpha1.PhaseRunning || v.ref() != refOf(&st.Victims[i]) {
+			continue
+		}
+		if !slices.ContainsFunc(v.Pods, func(p *corev1.Pod) bool { return s.racks[p.Spec.NodeName] == st.Domain }) {
+			s.t.Fatalf("%s yields in %q for %s and has no node there:\n%s", v.Name, st.Domain, j.Name, s.log.String())
 		}
 	}
 }

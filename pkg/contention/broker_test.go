@@ -44,6 +44,29 @@ var brokerHistories = map[string]func(testing.TB) *simulation{
 		s.run(10)
 		return s
 	},
+	"frees-one-rack": func(t testing.TB) *simulation {
+		s := simulate(t, []string{"a0", "a1", "b0", "b1"},
+			jobOf("silent-a", 1, 1, runs(time.Hour, "a0"), saved(50*time.Minute)),
+			jobOf("slow-a", 1, 1, runs(time.Hour, "a1"), saves(30)),
+			jobOf("slow-b", 1, 1, runs(time.Hour, "b0"), saves(30)),
+			jobOf("fast-b", 1, 1, runs(time.Hour, "b1"), saves(10)), urgentJob("urgent", 9, 2, withinRack))
+		s.racks = map[string]string{"a0": "a", "a1": "a", "b0": "b", "b1": "b"}
+		s.mute["silent-a"] = true
+		s.until("it runs", s.phaseIs("urgent", v1alpha1.PhaseRunning))
+		s.run(10)
+		return s
+	},
+	"cannot-free-a-rack-on-volcano": func(t testing.TB) *simulation {
+		s := simulate(t, []string{"a0", "a1", "b0", "b1"},
+			jobOf("low-a", 1, 1, runs(time.Hour, "a0"), saves(10)),
+			jobOf("low-b", 1, 1, runs(time.Hour, "b0"), saves(20)),
+			jobOf("high", 9, 2, runs(time.Hour, "b1")), urgentJob("urgent", 9, 2, withinRack))
+		s.racks = map[string]string{"a0": "a", "a1": "a", "b0": "b", "b1": "b"}
+		s.until("its victim has ended", s.planIs("urgent", v1alpha1.PreemptionReleasing))
+		s.steal("a1")
+		s.run(300)
+		return s
+	},
 	"victim-does-not-return-first": func(t testing.TB) *simulation {
 		s := simulate(t, []string{"a"}, jobOf("low", 1, 1, runs(time.Hour, "a"), saves(10)),
 			urgentJob("urgent", 9, 1))

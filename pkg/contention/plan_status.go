@@ -13,6 +13,9 @@ func (r *round) statusOf(j *Job, c preemption.Choice) *v1alpha1.PreemptionStatus
 	st := &v1alpha1.PreemptionStatus{
 		Outcome: v1alpha1.PreemptionOutcome(c.Outcome), VictimCount: int32(len(c.Plan.Victims)),
 	}
+	if c.Outcome == preemption.Planned {
+		st.Domain = c.Plan.Domain
+	}
 	for _, v := range c.Plan.Victims {
 		st.LossGPUSeconds += v.GPUSeconds
 		if holder := r.holderOf(v.Ref); holder != nil && len(st.Victims) < maxVictims {

@@ -2,6 +2,7 @@ package contention
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,7 +41,34 @@ func waitingGang(j *Job, state scheduler.ClusterState) preemption.Waiting {
 		}
 		g.Needs = append(g.Needs, need)
 	}
+	g.Domains = domainsOf(gang, state, j.Pods)
 	return g
+}
+
+// domainsOf returns the domains of a gang that must lie within one: only that of its ranks with nodes, if it
+// has such ranks; nil for other gangs.
+func domainsOf(gang scheduler.Gang, state scheduler.ClusterState, pods []*corev1.Pod) []preemption.Domain {
+	if gang.Within == "" {
+		return nil
+	}
+	fixed := map[string]bool{}
+	for _, n := range state.Nodes {
+		if slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return holds(pod, n.Name) }) {
+			fixed[n.Labels[gang.Within]] = true
+		}
+	}
+	domains := []preemption.Domain{}
+	for _, d := range state.Domains(gang) {
+		if len(fixed) == 0 || fixed[d.Name] {
+			domains = append(domains, preemption.Domain{Name: d.Name, Nodes: d.Nodes})
+		}
+	}
+	return domains
+}
+
+// holds reports whether a pod holds resources of a node.
+func holds(pod *corev1.Pod, node string) bool {
+	return pod.Spec.NodeName == node && !observation.Ended(pod)
 }
 
 func boundRanks(gang scheduler.Gang, pods []*corev1.Pod) map[string]int32 {

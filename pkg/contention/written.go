@@ -26,7 +26,7 @@ func readPlan(j *Job, st *v1alpha1.PreemptionStatus) (preemption.Plan, bool) {
 	plan := preemption.Plan{
 		For: j.ref(), Phase: preemption.Phase(st.Phase), Round: max(1, int(st.Round)),
 		Began: st.StartedTime.Time, Since: st.PhaseTime.Time, Deadline: st.Deadline.Time,
-		Ready: st.Deadline.Time,
+		Ready: st.Deadline.Time, Domain: st.Domain,
 	}
 	for i := range st.Victims {
 		v := &st.Victims[i]
@@ -66,6 +66,7 @@ func (b *broker) planStatus(j *Job, plan preemption.Plan) *v1alpha1.PreemptionSt
 		Outcome: v1alpha1.PreemptionPlanned, Phase: v1alpha1.PreemptionPhase(plan.Phase),
 		Round: int32(plan.Round), BlockedTime: timeOf(j.blocked()), StartedTime: timeOf(plan.Began),
 		PhaseTime: timeOf(plan.Since), Deadline: timeOf(plan.Deadline), VictimCount: int32(len(plan.Victims)),
+		Domain: plan.Domain,
 	}
 	for _, v := range plan.Victims {
 		st.LossGPUSeconds += v.GPUSeconds

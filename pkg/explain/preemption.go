@@ -58,6 +58,9 @@ var outcomes = map[v1alpha1.PreemptionOutcome]string{
 		"gang waits for a quota whose free amount the operator cannot read",
 	v1alpha1.PreemptionGateIgnored: "the scheduler ignores the gang's preemption gate: in Kueue, enable the " +
 		"feature gate MultiKueueOrchestratedPreemption",
+	v1alpha1.PreemptionTopologyCannotPreempt: "the plan did not help, and the scheduler does not preempt for " +
+		"gangs " +
+		"that must lie within one domain: wait until others end",
 }
 
 // planPhases have a meaning each.

@@ -37,7 +37,7 @@ func (p Policy) Advance(w Snapshot, plan Plan) Step {
 	waiting := &w.Waiting[i]
 	others := slices.DeleteFunc(slices.Clone(w.Plans), func(o Plan) bool { return o.For == plan.For })
 	plan.Victims = slices.Clone(plan.Victims)
-	s := newSpace(left(w, others), waiting)
+	s := newSpace(left(w, others), waiting.in(plan.Domain))
 	if plan.Phase == Asking && !s.spare(w, &plan) {
 		return p.nextRound(w, others, waiting, plan)
 	}
@@ -152,6 +152,7 @@ func (p Policy) nextRound(w Snapshot, others []Plan, waiting *Waiting, plan Plan
 		case Fits: // with the capacity of gangs that end anyway
 			plan.Victims, plan.Phase, plan.Since = already, Releasing, w.Now
 			plan.Round++
+			plan.Domain = c.Plan.Domain
 			plan.Claim = w.ClaimOf(plan, waiting)
 			return w.wait(plan)
 		}

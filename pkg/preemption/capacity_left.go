@@ -12,7 +12,7 @@ import (
 // free enough capacity.
 func (w Snapshot) ClaimOf(plan Plan, waiting *Waiting) map[string]scheduler.Amounts {
 	others := slices.DeleteFunc(slices.Clone(w.Plans), func(o Plan) bool { return o.For == plan.For })
-	s := newSpace(left(w, others), waiting)
+	s := newSpace(left(w, others), waiting.in(plan.Domain))
 	for _, g := range w.still(plan.Victims) {
 		s.add(s.shares(g.Holds), 1)
 	}
@@ -22,6 +22,9 @@ func (w Snapshot) ClaimOf(plan Plan, waiting *Waiting) map[string]scheduler.Amou
 // FitsSoon reports whether a gang without a plan fits into what is free plus what gangs release that end
 // without a preemptor.
 func (w Snapshot) FitsSoon(waiting *Waiting) bool {
+	if waiting.Domains != nil {
+		return slices.ContainsFunc(waiting.Domains, func(d Domain) bool { return w.FitsSoon(waiting.in(d.Name)) })
+	}
 	s := newSpace(left(w, w.Plans), waiting)
 	for _, g := range w.still(w.orphans(w.Plans, nil)) {
 		s.add(s.shares(g.Holds), 1)

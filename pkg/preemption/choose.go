@@ -80,8 +80,8 @@ func served(w Snapshot) []*Waiting {
 	return list
 }
 
-// choose for one gang, given the victims that already yield to it.
-func (p Policy) choose(
+// chooseAnywhere chooses for a gang on all nodes that accept it, given the victims that already yield to it.
+func (p Policy) chooseAnywhere(
 	w Snapshot, outstanding []Plan, waiting *Waiting, deadline time.Time, already []Victim,
 ) Choice {
 	choice := Choice{For: waiting.Ref}

@@ -59,6 +59,16 @@ type Waiting struct {
 	// Within are the names of the budgets that all these ranks together must fit into, in addition to their
 	// nodes.
 	Within []string
+	// Domains are groups of nodes, one of which must take all these ranks; nil: the ranks can be anywhere. The
+	// first ones are preferred at the same cost.
+	Domains []Domain
+}
+
+// Domain is a group of nodes, such as those of a rack.
+type Domain struct {
+	Name string
+	// Nodes by name. No node is in two domains.
+	Nodes []string
 }
 
 // Need is the unplaced ranks of one role.

@@ -30,6 +30,8 @@ type Plan struct {
 	Began, Since time.Time
 	// Ready is when all asked victims should have saved. At the Deadline all victims are stopped.
 	Ready, Deadline time.Time
+	// Domain in which the victims free capacity; empty for a gang without Domains.
+	Domain string
 	// Claim is what the gang takes of each node after its victims have ended.
 	Claim map[string]scheduler.Amounts
 }

@@ -14,9 +14,10 @@ import (
 const gateName = "mlplatform.example.com/make-room"
 
 // TakesPreemptionGate implements scheduler.QuotaSystem. The operator cannot gate prebuilt Workloads, whose
-// spec it does not own, nor gangs that another cluster places.
+// spec it does not own, nor gangs that another cluster places. For a gang that must lie within one domain
+// Kueue chooses the victims itself: quotas do not show in which domain a victim lies.
 func (Backend) TakesPreemptionGate(g scheduler.Gang) bool {
-	return prebuiltName(g) == "" && !g.Dispatched
+	return prebuiltName(g) == "" && !g.Dispatched && g.Within == ""
 }
 
 func preemptionGates(g scheduler.Gang) []kueuev1beta2.PreemptionGate {

@@ -104,3 +104,11 @@ func TestWithinIsKueuesAlone(t *testing.T) {
 		t.Errorf("the binder's objects (-without +with):\n%s", diff)
 	}
 }
+
+// TestWithinHasNoGate: the operator compares victims by quotas, which do not show their domains.
+func TestWithinHasNoGate(t *testing.T) {
+	b := kueue.New(kueue.Options{})
+	if b.TakesPreemptionGate(gang(within)) || !b.TakesPreemptionGate(gang()) {
+		t.Error("the gate is for gangs that can lie anywhere")
+	}
+}

@@ -147,8 +147,12 @@ func isPreemption(cause v1alpha1.DrainCause) bool {
 // setMakingRoom makes the condition true while a plan is carried out.
 func setMakingRoom(o *observation.Observation, p *decision.Plan) {
 	if s := p.Status.Scheduling; s != nil && s.Preemption != nil && observation.IsOutstanding(s.Preemption) {
+		where := ""
+		if s.Preemption.Domain != "" {
+			where = " in " + s.Preemption.Domain
+		}
 		p.SetCondition(o, v1alpha1.ConditionMakingRoom, true, string(s.Preemption.Phase), fmt.Sprintf(
-			"%s to this one (round %d)", victimsYield(s.Preemption.VictimCount), s.Preemption.Round))
+			"%s to this one%s (round %d)", victimsYield(s.Preemption.VictimCount), where, s.Preemption.Round))
 		return
 	}
 	p.SetCondition(o, v1alpha1.ConditionMakingRoom, false, string(p.Status.Phase),

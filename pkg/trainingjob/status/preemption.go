@@ -78,7 +78,7 @@ func writePlan(o *observation.Observation, p *decision.Plan, next *v1alpha1.Pree
 // samePlan reports whether two plans are equal except for their times. The time of a phase that is not
 // written yet advances with each reconcile.
 func samePlan(a, b *v1alpha1.PreemptionStatus) bool {
-	return a.Phase == b.Phase && a.Round == b.Round && sameVictims(a, b)
+	return a.Phase == b.Phase && a.Round == b.Round && a.Domain == b.Domain && sameVictims(a, b)
 }
 
 func sameVictims(a, b *v1alpha1.PreemptionStatus) bool {

@@ -41,6 +41,9 @@ var outcomes = map[v1alpha1.PreemptionOutcome]string{
 		"quota is unknown.",
 	v1alpha1.PreemptionGateIgnored: "Its scheduler ignores its preemption gate, and preempts by " +
 		"itself.",
+	v1alpha1.PreemptionTopologyCannotPreempt: "The plan did not help, and its scheduler does not preempt for " +
+		"gangs " +
+		"that must lie within one domain: it waits.",
 }
 
 var planPhases = map[v1alpha1.PreemptionPhase]string{
