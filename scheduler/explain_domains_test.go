@@ -132,8 +132,7 @@ func TestExplainDomains(t *testing.T) {
 			want: scheduler.Explanation{
 				Reason: scheduler.ReasonInsufficientResources, Need: gpus(16),
 				Message: "needs 16 nvidia.com/gpu in one example.com/rack; the best, rack-0, has at most 8 " +
-					"free of 16; " +
-					"at most 16 are free in all 2 domains",
+					"free of 16; at most 16 are free in all 2 domains",
 				NextStep: "wait until others end there, request less, or set mode Pack in " +
 					"spec.runPolicy.schedulingPolicy.topology",
 			},
@@ -164,8 +163,8 @@ func TestExplainDomains(t *testing.T) {
 				"rack-0, would hold 2 of them if it were empty (2 domains)", 15, 16),
 		},
 		"no node with the label": {
-			reason: "the key is wrong, or the nodes are not " +
-				"labelled", gang: within(gang(2, "8")), verdict: unschedulable,
+			reason: "the key is wrong, or the nodes are not labelled",
+			gang:   within(gang(2, "8")), verdict: unschedulable,
 			cluster: func() scheduler.ClusterState { return clusterOf(node("a", 0), node("b", 0)) },
 			want: scheduler.Explanation{
 				Reason: scheduler.ReasonExceedsDomain,
@@ -176,24 +175,24 @@ func TestExplainDomains(t *testing.T) {
 			},
 		},
 		"a leader and workers in one rack": {
-			reason: "all roles lie in the " +
-				"domain", gang: within(leaderAndWorkers(2, "8")), verdict: unschedulable,
+			reason: "all roles lie in the domain",
+			gang:   within(leaderAndWorkers(2, "8")), verdict: unschedulable,
 			cluster: func() scheduler.ClusterState { return racks([]int64{0, 0}, []int64{8, 0, 0}) },
 			want: inDomain("needs 24 nvidia.com/gpu in one example.com/rack; the best, rack-1, has 16 free "+
 				"of 24; 32 "+
 				"are free in all 2 domains", 24, 16),
 		},
 		"a leader and workers that exceed every rack": {
-			reason: "their sum alone is too " +
-				"large", gang: within(leaderAndWorkers(2, "8")), verdict: unschedulable,
+			reason: "their sum alone is too large",
+			gang:   within(leaderAndWorkers(2, "8")), verdict: unschedulable,
 			cluster: func() scheduler.ClusterState { return racks([]int64{0, 0}, []int64{0, 0}) },
 			want: neverInDomain("it can never start: no example.com/rack has 24 nvidia.com/gpu; the "+
 				"largest, rack-0, "+
 				"has 16 when empty (2 domains)", 24, 16),
 		},
 		"a scheduler that names no domain": {
-			reason: "our numbers say more than " +
-				"Kueue's", gang: within(gang(4, "8")), cluster: oneFreeNodeInEach,
+			reason: "our numbers say more than Kueue's",
+			gang:   within(gang(4, "8")), cluster: oneFreeNodeInEach,
 			verdict: scheduler.Verdict{
 				Admission: scheduler.Hold, Judged: true, Reason: scheduler.ReasonInsufficientResources,
 				Message: `topology "racks" allows to fit only 1 out of 4 pod(s)`,
@@ -234,13 +233,13 @@ func TestUnplaceableWithin(t *testing.T) {
 			reason: "others will end", gang: within(gang(2, "8")), cluster: racks([]int64{8, 8}),
 		},
 		"larger than any rack": {
-			reason: "nothing that ends " +
-				"helps", gang: within(gang(3, "8")), cluster: racks([]int64{8, 8}, []int64{8, 8}),
+			reason: "nothing that ends helps",
+			gang:   within(gang(3, "8")), cluster: racks([]int64{8, 8}, []int64{8, 8}),
 			want: exceeds(24, 16, "2 domains"),
 		},
 		"without the requirement": {
-			reason: "the cluster has " +
-				"enough", gang: gang(3, "8"), cluster: racks([]int64{8, 8}, []int64{8, 8}),
+			reason: "the cluster has enough",
+			gang:   gang(3, "8"), cluster: racks([]int64{8, 8}, []int64{8, 8}),
 		},
 		"a rack with a cordoned node": {
 			reason: "the state passes", gang: within(gang(2, "8")),

@@ -77,6 +77,9 @@ type Options struct {
 	// are tested with: absolute paths, or names of files beside them. That of SchedulerNative is
 	// kube-scheduler's, which also places the pods of gangs that Kueue has admitted.
 	Configurations map[string]string
+	// FeatureGates of Kubernetes to turn on in the API server, the controller manager and the scheduler, in
+	// addition to those that the schedulers need.
+	FeatureGates []string
 	// CRDs are folders of CustomResourceDefinitions, one per file, that the cluster has from the start. What an
 	// object of a kind that InstallCRDs adds later owns may outlive it by half a minute.
 	CRDs []string

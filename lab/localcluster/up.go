@@ -113,7 +113,7 @@ func newPlan(ctx context.Context, options Options, files layout.Layout) (p plan,
 	}
 	p.config = servers.Config{
 		Files: files, Modules: modules, Binaries: binaries, Ports: ports,
-		Features:        servers.FeaturesFor(options.extensions()),
+		Features:        servers.FeaturesFor(options.extensions()).WithGates(options.FeatureGates),
 		NodeGracePeriod: options.NodeGracePeriod,
 		RealNode:        options.RealNode,
 		Audit:           options.Audit,

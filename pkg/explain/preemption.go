@@ -49,8 +49,8 @@ var outcomes = map[v1alpha1.PreemptionOutcome]string{
 	v1alpha1.PreemptionPlanned: "the victims free enough; no cheaper ones are known",
 	v1alpha1.PreemptionOnlyProtected: "only gangs that have run for too short a time could yield: " +
 		"they are exempt at first",
-	v1alpha1.PreemptionNoCover: "all gangs of lower priority that its scheduler can preempt would not " +
-		"free enough",
+	v1alpha1.PreemptionNoCover: "all gangs of lower priority that its scheduler can preempt would not free " +
+		"enough",
 	v1alpha1.PreemptionFits:     "the nodes have enough free for the ranks: wait for the scheduler",
 	v1alpha1.PreemptionBusy:     "others come first, by priority, then by age: wait until they have started",
 	v1alpha1.PreemptionPatience: "the gang has waited too short a time",
@@ -58,9 +58,8 @@ var outcomes = map[v1alpha1.PreemptionOutcome]string{
 		"gang waits for a quota whose free amount the operator cannot read",
 	v1alpha1.PreemptionGateIgnored: "the scheduler ignores the gang's preemption gate: in Kueue, enable the " +
 		"feature gate MultiKueueOrchestratedPreemption",
-	v1alpha1.PreemptionTopologyCannotPreempt: "the plan did not help, and the scheduler does not preempt for " +
-		"gangs " +
-		"that must lie within one domain: wait until others end",
+	v1alpha1.PreemptionTopologyCannotPreempt: "the plan did not help, and the scheduler does not preempt " +
+		"for gangs that must lie within one domain: wait until others end",
 }
 
 // planPhases have a meaning each.
@@ -68,8 +67,8 @@ var planPhases = map[v1alpha1.PreemptionPhase]string{
 	v1alpha1.PreemptionAsking:    "the operator requests a checkpoint of each victim, then stops all together",
 	v1alpha1.PreemptionReleasing: "the operator stops the victims",
 	v1alpha1.PreemptionPlacing:   "the victims have stopped: wait until the scheduler places the gang",
-	v1alpha1.PreemptionHandedOver: "no victim could yield in time: the scheduler preempts for the gang by its " +
-		"own rules",
+	v1alpha1.PreemptionHandedOver: "no victim could yield in time: the scheduler preempts for the gang by " +
+		"its own rules",
 }
 
 // gatedPhases are those of a gang behind a preemption gate, whose scheduler stops the victims.

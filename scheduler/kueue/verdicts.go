@@ -130,8 +130,7 @@ func evictedVerdict(g scheduler.Gang, wl *kueuev1beta2.Workload) scheduler.Verdi
 		v.NextStep = queueStep(g)
 	case kueuev1beta2.WorkloadEvictedByPodsReadyTimeout:
 		v.NextStep = "see why the ranks did not become ready in the time that Kueue's waitForPodsReady " +
-			"allows; " +
-			"Kueue lets the gang queue again after a backoff"
+			"allows; Kueue lets the gang queue again after a backoff"
 	}
 	return v
 }
@@ -204,7 +203,7 @@ func domainStep(g scheduler.Gang) string {
 	}
 	return wait + "let the ranks spread further: name a higher level in the pods' annotation " +
 		kueuev1beta2.PodSetRequiredTopologyAnnotation + ", or use " +
-		"" + kueuev1beta2.PodSetPreferredTopologyAnnotation
+		kueuev1beta2.PodSetPreferredTopologyAnnotation
 }
 
 // levelStep is the next step for a gang whose topology no flavor of its queue has.

@@ -53,8 +53,7 @@ func (Backend) Traits() scheduler.Traits {
 			"v1alpha2, see docs/schedulers.md)",
 		PodsFirst: true, PreemptsGangs: true, WaitingClasses: true,
 		PlacedAcross: "the feature gate TopologyAwareWorkloadScheduling of the scheduler is off, or labels " +
-			"of nodes " +
-			"have changed",
+			"of nodes have changed",
 	}
 }
 

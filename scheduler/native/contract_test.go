@@ -85,8 +85,8 @@ var (
 	otherPriority = metav1.Condition{
 		Type: schedulingv1beta1.PodGroupInitiallyScheduled, Status: metav1.ConditionFalse,
 		Reason: schedulingv1beta1.PodGroupReasonSchedulerError,
-		Message: "all pods in a single pod group should have the same priority as the pod group's priority, " +
-			"got 0 and 100",
+		Message: "all pods in a single pod group should have the same priority as the pod group's " +
+			"priority, got 0 and 100",
 	}
 	// pluginFails is its condition on a gang whose volume claim is missing.
 	pluginFails = metav1.Condition{

@@ -61,13 +61,10 @@ func TestWithinIsReadBack(t *testing.T) {
 		"dropped": {objs: []client.Object{dropped}, want: scheduler.Verdict{
 			Admission: scheduler.Hold, Judged: true, Reason: scheduler.ReasonTopologyNotServed,
 			Message: "the API server drops the topology constraint of the group: the gang could be placed " +
-				"across " +
-				"several domains of example.com/rack",
+				"across several domains of example.com/rack",
 			NextStep: "an admin turns on the feature gate TopologyAwareWorkloadScheduling of the API " +
-				"server and " +
-				"of the scheduler; then restart the gang: kubectl annotate trainingjob -n team-a bert " +
-				"--overwrite " +
-				"mlplatform.example.com/restart=attempt-1",
+				"server and of the scheduler; then restart the gang: kubectl annotate trainingjob -n " +
+				"team-a bert --overwrite mlplatform.example.com/restart=attempt-1",
 		}},
 		"dropped under running ranks": {
 			objs: []client.Object{dropped}, hasPods: true, want: scheduler.Verdict{Admission: scheduler.Go},

@@ -57,8 +57,7 @@ func (Backend) Traits() scheduler.Traits {
 		PodsFirst: true, WaitingClasses: true, TopologyKinds: []schema.GroupVersionKind{hyperNodeKind},
 		NoPreemptionWithin: true, // actions/preempt/preempt.go, ContainsNetworkTopology
 		PlacedAcross: "Volcano's configuration lacks the plugin network-topology-aware, or its HyperNodes " +
-			"do not " +
-			"have the nodes that have the label",
+			"do not have the nodes that have the label",
 	}
 }
 

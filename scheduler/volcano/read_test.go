@@ -99,8 +99,7 @@ func TestRead(t *testing.T) {
 			),
 			want: scheduler.Verdict{
 				Admission: scheduler.Go, Judged: true, Reason: "Unschedulable",
-				Message: "1/4 tasks in gang unschedulable: pod group is not ready, 4 Pending, 2 " +
-					"minAvailable",
+				Message: "1/4 tasks in gang unschedulable: pod group is not ready, 4 Pending, 2 minAvailable",
 				NextStep: "kubectl get events -n team-a --field-selector reason=FailedScheduling shows " +
 					"what each rank lacks on the nodes",
 			},

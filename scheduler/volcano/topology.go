@@ -44,8 +44,7 @@ func notServed(message string) error {
 	return &scheduler.NotServed{Explanation: scheduler.Explanation{
 		Reason: scheduler.ReasonTopologyNotServed, Message: message,
 		NextStep: "an admin lets Volcano discover HyperNodes by this label (networkTopologyDiscovery, " +
-			"source " +
-			"label), or sets spec.tierName of the HyperNodes of one tier to it",
+			"source label), or sets spec.tierName of the HyperNodes of one tier to it",
 	}}
 }
 

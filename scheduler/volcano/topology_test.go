@@ -34,8 +34,7 @@ func withinRack(hyperNodes ...client.Object) scheduler.Gang {
 // has the number of the tier that is named after the label.
 func TestWithinIsATier(t *testing.T) {
 	const none = "Volcano has no HyperNodes of a tier named example.com/rack, so it cannot keep the gang " +
-		"within " +
-		"one of them"
+		"within one of them"
 	for name, tc := range map[string]struct {
 		hyperNodes []client.Object
 		want       int
@@ -51,8 +50,7 @@ func TestWithinIsATier(t *testing.T) {
 		"two tiers of a " +
 			"name": {hyperNodes: []client.Object{hyperNode("r0", rack, 1), hyperNode("r1", rack, 2)},
 			says: "Volcano's HyperNodes have the tier name example.com/rack in tiers 1 and 2, so it is not " +
-				"known " +
-				"which of them is meant"},
+				"known which of them is meant"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objs, err := volcano.New(volcano.DefaultOptions()).Objects(withinRack(tc.hyperNodes...))

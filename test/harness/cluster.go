@@ -41,6 +41,9 @@ type Options struct {
 	Modules string
 	// CoschedulingFlags are as in localcluster.Options.
 	CoschedulingFlags []string
+	// FeatureGates and Configurations are as in localcluster.Options.
+	FeatureGates   []string
+	Configurations map[string]string
 	// Nodes is the number of shared nodes, each with 8 GPUs, 96 CPUs and 1Ti, named node-0 and so on.
 	Nodes int
 	// Backends of the operator; AddToScheme registers their kinds. Without backends no operator is started: the
@@ -81,6 +84,7 @@ func Start(ctx context.Context, o Options) (c *Cluster, err error) {
 	cluster, err := localcluster.Up(ctx, localcluster.Options{
 		Dir: filepath.Join(dir, "cluster"), Attached: true, Nodes: nodes, Schedulers: o.Schedulers,
 		Modules: o.Modules, CoschedulingFlags: o.CoschedulingFlags,
+		FeatureGates: o.FeatureGates, Configurations: o.Configurations,
 		CRDs: []string{filepath.Join(o.Root, "deploy/crd")},
 	})
 	if err != nil {

@@ -17,8 +17,11 @@ import (
 // and function, which names the reason.
 var elsewhere = map[string]string{
 	"ReasonAdmissionCheckPending":   "test/quotas/kueue_test.go admissionCheck",
+	"ReasonExceedsDomain":           "test/topology/fixture_test.go keeps",
+	"ReasonPlacedAcross":            "test/topology/topology_test.go TestVolcanoWithoutPlugin",
 	"ReasonRoomReserved":            "test/conformance/scenarios_broker_test.go holdsOthers",
 	"ReasonSchedulingGated":         "test/quotas/kueue_multikueue_test.go gatedRanks",
+	"ReasonTopologyNotServed":       "test/topology/fixture_test.go waitsForTopology",
 	"ReasonWaitingBehind":           "test/quotas/kueue_test.go strictOrder",
 	"kueue.ReasonDeactivated":       "scheduler/kueue/cluster_test.go TestProtocol",
 	"kueue.ReasonFlavorMissing":     "test/quotas/kueue_reasons_test.go flavorGone",
@@ -39,7 +42,7 @@ var withoutScheduler = []string{"ReasonSchedulerNotAllowed", "ReasonPodHangs"}
 // None may be the reason why a job waits; the test checks that.
 var changes = []string{
 	"ReasonQueued", "ReasonPlaced", "ReasonGangRunning", "ReasonCompleted", "ReasonInvalidSpec",
-	"ReasonBackoffLimit",
+	"ReasonBackoffLimit", "ReasonPlacedWithin",
 	"ReasonDeadlineExceeded", "ReasonRankFailed", "ReasonPermanentFailure", "ReasonPreempted",
 	"ReasonEvicted", "ReasonPodDeleted",
 	"ReasonPodVanished", "ReasonScheduleTimeout", "ReasonSpecChanged", "ReasonRestartRequested",

@@ -73,6 +73,13 @@ func (f Features) join(others Features) Features {
 	return joined
 }
 
+// WithGates turns on more feature gates, in every process of Kubernetes.
+func (f Features) WithGates(gates []string) Features {
+	return f.join(Features{Gates: map[string][]string{
+		ProcessAPIServer: gates, ProcessScheduler: gates, ProcessControllerManager: gates,
+	}})
+}
+
 // unique sorts the names and drops repetitions.
 func unique(names []string) []string {
 	slices.Sort(names)

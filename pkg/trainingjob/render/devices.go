@@ -132,7 +132,7 @@ const ChannelClass = "compute-domain-default-channel.nvidia.com"
 // SpansDomains returns a claim for a channel of a ComputeDomain, if nothing keeps the job's ranks within one
 // NVLink domain.
 func (d Devices) SpansDomains(job *v1alpha1.TrainingJob) (ClaimRef, bool) {
-	if t := job.Spec.RunPolicy.SchedulingPolicy.Topology; t != nil && t.Mode == "Within" {
+	if spec.Within(job) != "" {
 		return ClaimRef{}, false
 	}
 	for _, ref := range ClaimRefs(job) {

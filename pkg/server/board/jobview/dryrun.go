@@ -31,19 +31,17 @@ type Victim struct {
 
 var outcomes = map[v1alpha1.PreemptionOutcome]string{
 	v1alpha1.PreemptionPlanned: "Preempting these gangs would free enough capacity.",
-	v1alpha1.PreemptionFits: "The nodes have enough free resources for the ranks: the scheduler has to place " +
-		"it.",
+	v1alpha1.PreemptionFits: "The nodes have enough free resources for the ranks: the scheduler has to " +
+		"place it.",
 	v1alpha1.PreemptionOnlyProtected: "All possible victims have run for too short a time to be preempted.",
 	v1alpha1.PreemptionNoCover:       "Preempting all gangs of lower priority would not free enough capacity.",
 	v1alpha1.PreemptionBusy:          "Gangs of higher priority, or older ones, come first.",
 	v1alpha1.PreemptionPatience:      "It has waited too short a time: the operator looks for victims later.",
 	v1alpha1.PreemptionNotPlanned: "No plan: its scheduler alone chooses victims, or the free part of its " +
 		"quota is unknown.",
-	v1alpha1.PreemptionGateIgnored: "Its scheduler ignores its preemption gate, and preempts by " +
-		"itself.",
-	v1alpha1.PreemptionTopologyCannotPreempt: "The plan did not help, and its scheduler does not preempt for " +
-		"gangs " +
-		"that must lie within one domain: it waits.",
+	v1alpha1.PreemptionGateIgnored: "Its scheduler ignores its preemption gate, and preempts by itself.",
+	v1alpha1.PreemptionTopologyCannotPreempt: "The plan did not help, and its scheduler does not preempt " +
+		"for gangs that must lie within one domain: it waits.",
 }
 
 var planPhases = map[v1alpha1.PreemptionPhase]string{
