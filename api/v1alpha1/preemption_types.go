@@ -29,8 +29,8 @@ const (
 	PreemptionNotPlanned PreemptionOutcome = "NotPlanned"
 	// PreemptionGateIgnored means that the scheduler ignores the gang's preemption gate.
 	PreemptionGateIgnored PreemptionOutcome = "GateIgnored"
-	// PreemptionTopologyCannotPreempt means that the plan did not help, and that the scheduler does not preempt
-	// for gangs that must lie within one domain, as Volcano. The gang waits.
+	// PreemptionTopologyCannotPreempt means that the plan did not help, and that the scheduler (Volcano) does
+	// not preempt for topology mode Within.
 	PreemptionTopologyCannotPreempt PreemptionOutcome = "TopologyCannotPreempt"
 )
 
@@ -89,7 +89,7 @@ type PreemptionStatus struct {
 	// Deadline of the plan. Then the operator stops all victims, saved or not.
 	// +optional
 	Deadline *metav1.Time `json:"deadline,omitempty"`
-	// Domain in which the victims free capacity. Only with topology mode Within.
+	// Domain that the victims free, with topology mode Within.
 	// +optional
 	Domain string `json:"domain,omitempty"`
 	// Victims that free enough capacity together, lowest loss first; at most 64. Each has a lower priority

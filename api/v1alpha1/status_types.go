@@ -205,8 +205,7 @@ type SchedulingStatus struct {
 	// Group is the name of the scheduler's object for the gang.
 	// +optional
 	Group string `json:"group,omitempty"`
-	// Domain is the value of the topology's key on the nodes of the ranks. Only with topology mode Within,
-	// once the ranks have nodes of one domain.
+	// Domain is the value of the topology's key on the ranks' nodes, with mode Within.
 	// +optional
 	Domain string `json:"domain,omitempty"`
 	// Tolerations that the operator added to the ranks in toleratingRoles, from its gpuTolerations.

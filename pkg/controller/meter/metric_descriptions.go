@@ -107,10 +107,9 @@ func waitMetrics() []metric.Description {
 		{Name: metricPlacementSeconds, Type: metric.Histogram, Labels: queue, Cardinality: perQueue,
 			Buckets: waitBuckets,
 			Help:    "Time from Queued until all ranks of an attempt hold a node."},
-		{Name: metricPlacedAcross, Type: metric.Counter, Labels: []string{"scheduler"}, Cardinality: "4 " +
-			"schedulers",
-			Help: "Gangs that the scheduler placed across domains although they require one (topology mode " +
-				"Within)."},
+		{Name: metricPlacedAcross, Type: metric.Counter, Labels: []string{"scheduler"},
+			Cardinality: "4 schedulers",
+			Help:        "Gangs of topology mode Within that the scheduler placed across domains."},
 		{Name: metricResumeSeconds, Type: metric.Histogram, Labels: queue, Cardinality: perQueue,
 			Buckets: waitBuckets,
 			Help:    "Time from the start of an interruption until the gang runs again."},
