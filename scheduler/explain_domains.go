@@ -9,15 +9,29 @@ import (
 
 // The reasons in this file are those of a gang that must lie within one domain (Gang.Within).
 
-// domainCause precedes the verdict of a scheduler that finds no domain, since it names the best one.
+// domainCause precedes the verdict of a scheduler that finds no domain, since it names the best one. Such a
+// scheduler may add tolerations when it admits the gang, so taints do not count here.
 func domainCause(w *waitingGang) (Explanation, bool) {
 	if w.verdict.Reason != ReasonInsufficientResources {
 		return Explanation{}, false
 	}
-	if e, ok := exceedsDomain(w); ok {
+	tolerant := *w
+	tolerant.roles = slices.Clone(w.roles)
+	for i := range tolerant.roles {
+		tolerant.roles[i].accepting = ready(tolerant.roles[i].matching)
+	}
+	if e, ok := exceedsDomain(&tolerant); ok {
 		return e, true
 	}
-	return insufficientInDomain(w)
+	return insufficientInDomain(&tolerant)
+}
+
+// ready returns the nodes of a set that are ready.
+func ready(s nodeSet) nodeSet {
+	key := "ready of " + s.key
+	return nodeSet{key: key, shared: s.shared, nodes: shareList(s.shared, key, func() []Node {
+		return slices.DeleteFunc(slices.Clone(s.nodes), func(n Node) bool { return !n.Ready() })
+	})}
 }
 
 // exceedsDomain explains that the gang would fit into no domain even if the nodes were empty.

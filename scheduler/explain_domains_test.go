@@ -201,6 +201,15 @@ func TestExplainDomains(t *testing.T) {
 				"of 32; 32 "+
 				"are free in all 4 domains", 32, 8),
 		},
+		"a flavor that tolerates the nodes' taint": {
+			reason: "its toleration is added at the admission", gang: within(gang(2, "8")),
+			cluster: func() scheduler.ClusterState {
+				return clusterOf(node("a", 0, inRack("rack-0"), taint), node("b", 8, inRack("rack-0"), taint))
+			},
+			verdict: scheduler.Verdict{Admission: scheduler.Hold, Reason: scheduler.ReasonInsufficientResources},
+			want: inDomain("needs 16 nvidia.com/gpu in one example.com/rack; the best, rack-0, has 8 free of 16",
+				16, 8),
+		},
 		"the scheduler does not find the rack that is free": {
 			reason: "its own message, as its view", gang: within(gang(4, "2")), verdict: unschedulable,
 			cluster: func() scheduler.ClusterState { return racks([]int64{0}) }, want: quoted,

@@ -67,6 +67,10 @@ func (Backend) Explain(
 		}
 	case scheduler.ReasonQuotaExceeded, scheduler.ReasonExceedsQuota:
 		return quotaTooSmallFor(g, v, q.cluster[name], q, s), true
+	case scheduler.ReasonInsufficientResources:
+		if g.Within != "" {
+			return scheduler.Explanation{}, false // scheduler.Explain has the numbers of the best domain
+		}
 	}
 	return scheduler.Explanation{Reason: v.Reason, Message: v.Message, NextStep: v.NextStep}, true
 }

@@ -4,6 +4,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"mlplatform.example.com/trainingjob-operator/scheduler"
@@ -110,5 +114,30 @@ func TestWithinHasNoGate(t *testing.T) {
 	b := kueue.New(kueue.Options{})
 	if b.TakesPreemptionGate(gang(within)) || !b.TakesPreemptionGate(gang()) {
 		t.Error("the gate is for gangs that can lie anywhere")
+	}
+}
+
+// TestWithinIsExplainedByDomains: Kueue's message about a topology does not name the best domain, so
+// scheduler.Explain does.
+func TestWithinIsExplainedByDomains(t *testing.T) {
+	b := kueue.New(kueue.Options{})
+	for requires, want := range map[string]bool{rack: false, "": true} {
+		g := gang(func(g *scheduler.Gang) { g.Within = requires })
+		wl := only(t, g)
+		meta.SetStatusCondition(&wl.Status.Conditions, metav1.Condition{
+			Type: kueuev1beta2.WorkloadQuotaReserved, Status: metav1.ConditionFalse, Reason: "Pending",
+			Message: `topology "racks" allows to fit only 1 out of 4 pod(s)`,
+		})
+		s := scheduler.ClusterState{Objects: map[schema.GroupVersionKind][]client.Object{}}
+		for i, kind := range b.StateKinds() {
+			queues := []client.Object{
+				localQueue(g.Namespace, "research", "gpus", kueuev1beta2.None), clusterQueue("gpus"),
+			}
+			s.Objects[kind] = queues[i : i+1]
+		}
+		e, explained := b.Explain(g, []client.Object{wl}, s)
+		if explained != want {
+			t.Errorf("within %q: explained %t, want %t: %+v", requires, explained, want, e)
+		}
 	}
 }
