@@ -192,9 +192,8 @@ func (s *jobSet) exclusive() {
 	switch {
 	case key == "":
 	case jobs == 1:
-		if s.within(s.job, key, path) {
-			s.warn(path, "the domain is not exclusive: pods of other jobs can run in the same %s", key)
-		}
+		s.job.Spec.RunPolicy.SchedulingPolicy.Topology = within(key)
+		s.warn(path, "the domain is not exclusive: pods of other jobs can run in the same %s", key)
 	default:
 		s.warn(path, "one %s for each of the %d Jobs "+noCounterpart, key, jobs)
 	}

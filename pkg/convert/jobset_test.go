@@ -183,9 +183,9 @@ func TestJobSets(t *testing.T) {
 			"reads jobset.sigs.k8s.io/job-key, which pods of a TrainingJob do not have",
 		},
 		"exclusive domain": {
-			"the API has no such topology", strings.Replace(jobSetOf(worker), "{name: a}",
-				"{name: a, annotations: {alpha.jobset.sigs.k8s.io/exclusive-topology: rack}}", 1), "", "",
-			"requires one rack for all ranks, and a TrainingJob cannot: remove it, and add a nodeSelector",
+			"other jobs can run there", strings.Replace(jobSetOf(worker), "{name: a}",
+				"{name: a, annotations: {alpha.jobset.sigs.k8s.io/exclusive-topology: rack}}", 1),
+			"key: rack\n        mode: Within", "pods of other jobs can run in the same rack", "",
 		},
 		"label of Jobs": {
 			"there are none", strings.Replace(jobSetOf(worker), "template: {spec", "template: {metadata: {labels: "+

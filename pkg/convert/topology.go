@@ -7,18 +7,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// modeWithin keeps all ranks of a gang in one domain. While it is empty, convert refuses jobs that need it.
-const modeWithin v1alpha1.TopologyMode = ""
-
-// within requires that all ranks run on nodes with one value of a label. It reports whether that is possible.
-func (c *conversion) within(job *v1alpha1.TrainingJob, key string, path *field.Path) bool {
-	if modeWithin == "" {
-		c.fail(path, "requires one %s for all ranks, and a TrainingJob cannot: remove it, and add a nodeSelector "+
-			"with one value of %s to the pod template", key, key)
-		return false
-	}
-	job.Spec.RunPolicy.SchedulingPolicy.Topology = &v1alpha1.TopologyHint{Mode: modeWithin, Key: key}
-	return true
+// within requires that all ranks run on nodes with one value of a label.
+func within(key string) *v1alpha1.TopologyHint {
+	return &v1alpha1.TopologyHint{Mode: v1alpha1.TopologyWithin, Key: key}
 }
 
 // networkTopology converts Volcano's. Its tiers by number belong to the HyperNodes of one cluster; the name
@@ -37,7 +28,7 @@ func (c *conversion) networkTopology(
 			c.warn(path.Child("highestTierAllowed"), noCounterpart+": ranks are packed by the default label")
 		}
 	case from.HighestTierName != "":
-		c.within(job, from.HighestTierName, path.Child("highestTierName"))
+		job.Spec.RunPolicy.SchedulingPolicy.Topology = within(from.HighestTierName)
 	default:
 		c.fail(path.Child("highestTierAllowed"), "a tier by number belongs to the HyperNodes of one cluster: "+
 			"write the key of the tier's node label as highestTierName")

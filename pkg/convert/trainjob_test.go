@@ -142,8 +142,7 @@ func TestVolcanoTopology(t *testing.T) {
 			"of one cluster", job("mode: soft, highestTierAllowed: 1"), "mode: Pack", "highestTierAllowed: has no", "",
 		},
 		"hard": {
-			"the API has no such topology", job("highestTierName: rack"), "", "",
-			"spec.networkTopology.highestTierName: requires one rack for all ranks",
+			"a requirement", job("highestTierName: rack"), "key: rack\n        mode: Within", "", "",
 		},
 		"hard number": {
 			"of one cluster", job("mode: hard, highestTierAllowed: 1"), "", "",
