@@ -283,8 +283,12 @@ func (s *jobSet) templates() {
 		set := &s.sets[i]
 		template, at := &set.Template.Spec.Template, set.path.Child("template")
 		main := mainContainer(&template.Spec, s.trainer)
-		if isMPI && set.role == v1alpha1.RoleWorker {
-			s.withoutSSHD(main, at.Child("spec", "containers"))
+		switch containers := at.Child("spec", "containers"); {
+		case !isMPI || main == nil:
+		case set.role == v1alpha1.RoleWorker:
+			s.withoutSSHD(main, containers)
+		case set.role == v1alpha1.RoleLauncher:
+			s.launcherCommand(main, mpi(s.job).Implementation, containers.Index(indexOf(&template.Spec, main)))
 		}
 		if main != nil && main.Image == "" {
 			main.Image = s.options.Image

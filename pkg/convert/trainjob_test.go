@@ -118,6 +118,10 @@ func TestTrainJobs(t *testing.T) {
 			"the runtime has none", trainHead + torch + "  initializer: {model: {storageUri: 's3://a/b'}}\n", "", "",
 			"ClusterTrainingRuntime torch-distributed: spec has no container model-initializer",
 		},
+		"launcher without a command": {
+			"its first argument starts the processes", trainHead + "  runtimeRef: {name: deepspeed-distributed}\n" +
+				"  trainer: {args: [mpirun, a]}\n", "command:\n            - mpirun", "mpirun becomes the command", "",
+		},
 		"slots": {
 			"as many as GPUs", trainHead + "  runtimeRef: {name: deepspeed-distributed}\n  trainer: {numNodes: 3, " +
 				"command: [mpirun, a], resourcesPerNode: {limits: {nvidia.com/gpu: 4}}}\n", "slotsPerWorker: 4", "", "",
