@@ -168,9 +168,10 @@ func epoch(e float64) string {
 	return strconv.FormatFloat(e, 'f', -1, 64)
 }
 
-// sameProgress reports whether two are equal except for their times, which differ with every report.
-func sameProgress(a, b *v1alpha1.ProgressStatus) bool {
-	return a.Attempt == b.Attempt && a.Start == b.Start && a.Step == b.Step && a.TotalSteps == b.TotalSteps &&
-		a.Epoch == b.Epoch && a.TotalEpochs == b.TotalEpochs && a.Source == b.Source &&
-		maps.Equal(a.Metrics, b.Metrics)
+// sameProgress reports whether two are equal except for their times, which differ with every report. An
+// operator that did not know sources has recorded none: that alone is no progress.
+func sameProgress(old, next *v1alpha1.ProgressStatus) bool {
+	return old.Attempt == next.Attempt && old.Start == next.Start && old.Step == next.Step &&
+		old.TotalSteps == next.TotalSteps && old.Epoch == next.Epoch && old.TotalEpochs == next.TotalEpochs &&
+		(old.Source == next.Source || old.Source == "") && maps.Equal(old.Metrics, next.Metrics)
 }

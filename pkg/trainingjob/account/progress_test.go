@@ -90,6 +90,21 @@ func TestReportedProgress(t *testing.T) {
 }
 
 // TestRecordStart: a start is measured once, from Running to the first step that the attempt trained.
+// An upgraded operator reads the reports of running trainers again. It does not write a status for the source
+// alone, which the former one did not know.
+func TestSourceAloneIsNoProgress(t *testing.T) {
+	recorded := v1alpha1.ProgressStatus{Attempt: 1, Step: 150}
+	reported := recorded
+	reported.Source = v1alpha1.ProgressFromStatusFile
+	if !sameProgress(&recorded, &reported) {
+		t.Error("a source where none was recorded is progress")
+	}
+	recorded.Source = v1alpha1.ProgressFromKubeflow
+	if sameProgress(&recorded, &reported) {
+		t.Error("another source than the recorded one is none")
+	}
+}
+
 func TestRecordStart(t *testing.T) {
 	began := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	after := func(seconds int, step int64, perStep float64) *observation.Reported {
