@@ -67,8 +67,8 @@ func exceedsDomain(w *waitingGang) (Explanation, bool) {
 	}
 	if requests[name] <= largest.nodes.sums(name).allocatable { // in parts that are too small for a rank
 		e.Message = fmt.Sprintf("it can never start: no %s has nodes for %s at once; the best, %s, would "+
-			"hold %d of "+
-			"them if it were empty (%s)", w.gang.Within, count(int(ranks), "rank", "ranks"), largest.name,
+			"hold %d of them if it were empty (%s)",
+			w.gang.Within, count(int(ranks), "rank", "ranks"), largest.name,
 			placeable(largest.roles, availableWhenEmpty), found)
 	}
 	return e, true

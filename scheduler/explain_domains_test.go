@@ -77,8 +77,7 @@ func TestExplainDomains(t *testing.T) {
 			reason: "they are enough together, and not in one rack", gang: within(gang(4, "8")),
 			verdict: unschedulable, cluster: oneFreeNodeInEach,
 			want: inDomain("needs 32 nvidia.com/gpu in one example.com/rack; the best, rack-0, has 8 free "+
-				"of 32; 32 "+
-				"are free in all 4 domains", 32, 8),
+				"of 32; 32 are free in all 4 domains", 32, 8),
 		},
 		"a free node in each rack, without the requirement": {
 			reason: "a hint leaves it to the scheduler", gang: gang(4, "8"), cluster: oneFreeNodeInEach,
@@ -90,22 +89,19 @@ func TestExplainDomains(t *testing.T) {
 				return heldBy(heldBy(s, "llama", 8, "node-1-1"), "other", 8, "node-0-0")
 			},
 			want: inDomain("needs 32 nvidia.com/gpu in one example.com/rack; the best, rack-1, has 24 free "+
-				"of 32; held "+
-				"by team-a/llama (8); 32 are free in all 2 domains", 32, 24),
+				"of 32; held by team-a/llama (8); 32 are free in all 2 domains", 32, 24),
 		},
 		"enough free GPUs in parts": {
 			reason: "a rank needs a node", gang: within(gang(2, "8")), verdict: unschedulable,
 			cluster: func() scheduler.ClusterState { return racks([]int64{4, 4, 4, 4}) },
 			want: inDomain("needs 16 nvidia.com/gpu in one example.com/rack; the best, rack-0, has 16 free "+
-				"of 32: "+
-				"capacity for 0 of 2 ranks", 16, 16),
+				"of 32: capacity for 0 of 2 ranks", 16, 16),
 		},
 		"a rack that is too small and empty": {
 			reason: "nothing that ends there helps", gang: within(gang(3, "8")), verdict: unschedulable,
 			cluster: func() scheduler.ClusterState { return racks([]int64{0, 0}, []int64{8, 8, 8}) },
 			want: inDomain("needs 24 nvidia.com/gpu in one example.com/rack; the best, rack-1, has 0 free "+
-				"of 24; 16 "+
-				"are free in all 2 domains", 24, 0),
+				"of 24; 16 are free in all 2 domains", 24, 0),
 		},
 		"one rack has enough": {
 			reason: "the scheduler can place it", gang: within(gang(4, "8")),
@@ -159,8 +155,7 @@ func TestExplainDomains(t *testing.T) {
 			reason: "each node has place for one rank", gang: within(gang(3, "5")), verdict: unschedulable,
 			cluster: func() scheduler.ClusterState { return racks([]int64{0, 0}, []int64{0}) },
 			want: neverInDomain("it can never start: no example.com/rack has nodes for 3 ranks at once; "+
-				"the best, "+
-				"rack-0, would hold 2 of them if it were empty (2 domains)", 15, 16),
+				"the best, rack-0, would hold 2 of them if it were empty (2 domains)", 15, 16),
 		},
 		"no node with the label": {
 			reason: "the key is wrong, or the nodes are not labelled",
@@ -179,8 +174,7 @@ func TestExplainDomains(t *testing.T) {
 			gang:   within(leaderAndWorkers(2, "8")), verdict: unschedulable,
 			cluster: func() scheduler.ClusterState { return racks([]int64{0, 0}, []int64{8, 0, 0}) },
 			want: inDomain("needs 24 nvidia.com/gpu in one example.com/rack; the best, rack-1, has 16 free "+
-				"of 24; 32 "+
-				"are free in all 2 domains", 24, 16),
+				"of 24; 32 are free in all 2 domains", 24, 16),
 		},
 		"a leader and workers that exceed every rack": {
 			reason: "their sum alone is too large",
@@ -198,8 +192,7 @@ func TestExplainDomains(t *testing.T) {
 				Message: `topology "racks" allows to fit only 1 out of 4 pod(s)`,
 			},
 			want: inDomain("needs 32 nvidia.com/gpu in one example.com/rack; the best, rack-0, has 8 free "+
-				"of 32; 32 "+
-				"are free in all 4 domains", 32, 8),
+				"of 32; 32 are free in all 4 domains", 32, 8),
 		},
 		"a flavor that tolerates the nodes' taint": {
 			reason: "its toleration is added at the admission", gang: within(gang(2, "8")),
@@ -229,8 +222,7 @@ func TestExplainDomains(t *testing.T) {
 func TestUnplaceableWithin(t *testing.T) {
 	exceeds := func(n, has int, of string) string {
 		return fmt.Sprintf("ExceedsDomain: it can never start: no example.com/rack has %d nvidia.com/gpu; "+
-			"the largest, "+
-			"rack-0, has %d when empty (%s)", n, has, of)
+			"the largest, rack-0, has %d when empty (%s)", n, has, of)
 	}
 	for name, tc := range map[string]struct {
 		reason  string

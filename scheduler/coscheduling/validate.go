@@ -17,8 +17,7 @@ func (Backend) Validate(g scheduler.Gang) field.ErrorList {
 	if g.Within != "" {
 		errs = append(errs, field.Forbidden(field.NewPath(scheduler.PathTopology), fmt.Sprintf(
 			"scheduler coscheduling cannot keep a gang within one %[1]s: use scheduler volcano, kueue or "+
-				"native, "+
-				"mode Pack, or a nodeSelector %[1]s=VALUE", g.Within)))
+				"native, mode Pack, or a nodeSelector %[1]s=VALUE", g.Within)))
 	}
 	return errs
 }

@@ -32,8 +32,7 @@ func (Backend) Read(g scheduler.Gang, objs []client.Object) scheduler.Verdict {
 		return scheduler.Verdict{
 			Admission: scheduler.Hold, Judged: true, Reason: scheduler.ReasonTopologyNotServed,
 			Message: fmt.Sprintf("the API server drops the topology constraint of the group: the gang "+
-				"could be "+
-				"placed across several domains of %s", g.Within),
+				"could be placed across several domains of %s", g.Within),
 			NextStep: "an admin turns on the feature gate TopologyAwareWorkloadScheduling of the API " +
 				"server and of " +
 				"the scheduler; then " + restart(g),

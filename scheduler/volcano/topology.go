@@ -27,16 +27,14 @@ func networkTopology(g scheduler.Gang) (*schedulingv1beta1.NetworkTopologySpec, 
 	switch tiers := tiersNamed(g.Within, g.ClusterObjects); len(tiers) {
 	case 0:
 		return nil, notServed(fmt.Sprintf("Volcano has no HyperNodes of a tier named %s, so it cannot keep "+
-			"the gang "+
-			"within one of them", g.Within))
+			"the gang within one of them", g.Within))
 	case 1:
 		return &schedulingv1beta1.NetworkTopologySpec{
 			Mode: schedulingv1beta1.HardNetworkTopologyMode, HighestTierAllowed: &tiers[0],
 		}, nil
 	default:
 		return nil, notServed(fmt.Sprintf("Volcano's HyperNodes have the tier name %s in tiers %d and %d, "+
-			"so it is "+
-			"not known which of them is meant", g.Within, tiers[0], tiers[1]))
+			"so it is not known which of them is meant", g.Within, tiers[0], tiers[1]))
 	}
 }
 
