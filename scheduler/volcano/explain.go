@@ -105,19 +105,35 @@ func queueFull(
 ) (scheduler.Explanation, bool) {
 	need := s.UnboundRequests(g)
 	for range maxDepth {
+		limit, what := queues.limit(q, s)
+		if q.Name == rootQueue {
+			if name, never := unlisted(q, need); never {
+				return notListed(name), true
+			}
+			limit = rootLimit(q, need, s)
+		}
 		heldBy := func(name corev1.ResourceName) string {
 			under := func(h scheduler.Holder) bool { return queues.isUnder(h.Queue, q.Name) }
 			return s.Held(name, "Volcano's queue "+q.Name, under).Clause
 		}
-		limit, what := queues.limit(q, s)
 		used := scheduler.AmountsOf(q.Status.Allocated)
 		e, ok := scheduler.ExplainQuota(what, queueResource+q.Name, need, limit, used, heldBy)
 		if ok {
 			return e, true
 		}
-		if q = queues[q.Spec.Parent]; q == nil {
+		if q = queues[parentOf(q)]; q == nil {
 			break
 		}
 	}
 	return scheduler.Explanation{}, false
+}
+
+// notListed explains that the root leaves none of a resource to any queue.
+func notListed(name corev1.ResourceName) scheduler.Explanation {
+	return scheduler.Explanation{
+		Reason: scheduler.ReasonExceedsQuota, Object: queueResource + rootQueue,
+		Message: fmt.Sprintf("it can never start: it requests %[1]s, and the capability of queue root does "+
+			"not list %[1]s", name),
+		NextStep: fmt.Sprintf("ask the admin to add %s to the capability of queue root", name),
+	}
 }

@@ -38,6 +38,17 @@ func guaranteed(q *schedulingv1beta1.Queue, gpus string) *schedulingv1beta1.Queu
 	return q
 }
 
+// root is the queue above all others, with a capability of GPUs if there is one.
+func root(capability, allocated string) *schedulingv1beta1.Queue {
+	return queue("root", "", schedulingv1beta1.QueueStateOpen, capability, allocated)
+}
+
+// written14 is the queue root as Volcano 1.14 leaves it: that scheduler writes what all queues deserve.
+func written14(root *schedulingv1beta1.Queue) *schedulingv1beta1.Queue {
+	root.Spec.Deserved = corev1.ResourceList{gpu: resource.MustParse("12")}
+	return root
+}
+
 func TestExplain(t *testing.T) {
 	const open = schedulingv1beta1.QueueStateOpen
 	holder := func(name, queue string) scheduler.Holder {
@@ -138,10 +149,58 @@ func TestExplain(t *testing.T) {
 					"with a gang in such a queue Volcano may start no gang at all",
 			},
 		},
-		"guaranteed to others": {
-			why: "it may not use the whole cluster", queue: "research", known: true,
+		"guaranteed to others, the root without a capability": {
+			why: "the root is infinite since Volcano 1.15, so guarantees limit nothing", queue: "research",
 			queues: []client.Object{
 				queue("research", "", open, "", ""), guaranteed(queue("product", "root", open, "", ""), "6"),
+				root("", ""),
+			},
+			known: true,
+		},
+		"guaranteed to others, the root with a capability": {
+			why: "it is what all queues share since Volcano 1.15", queue: "research", known: true,
+			queues: []client.Object{
+				queue("research", "", open, "", ""), guaranteed(queue("product", "root", open, "", ""), "6"),
+				root("13", "0"),
+			},
+			want: scheduler.Explanation{
+				Reason: scheduler.ReasonExceedsQuota, Object: "queues.scheduling.volcano.sh/research",
+				Message: "it can never start: it needs 8 nvidia.com/gpu and the limit of queue research " +
+					"without what is guaranteed to product is 7 nvidia.com/gpu",
+			},
+		},
+		"the root is used up": {
+			why: "it limits all queues together since Volcano 1.15", queue: "research", known: true,
+			queues: []client.Object{queue("research", "", open, "10", "2"), root("10", "8")},
+			want: scheduler.Explanation{
+				Reason: scheduler.ReasonQuotaExceeded, Object: "queues.scheduling.volcano.sh/root",
+				Message: "it needs 8 nvidia.com/gpu; queue root has 2 nvidia.com/gpu free of 10; " +
+					"held by team-b/a (4), team-b/b (4)",
+			},
+		},
+		"the root is used up, and so are the nodes": {
+			why:   "without more nodes a larger capability would not help, and the nodes say more",
+			queue: "research", known: true,
+			queues: []client.Object{queue("research", "", open, "", ""), root("12", "8")},
+		},
+		"larger than the root": {
+			why: "no node helps", queue: "research", known: true,
+			queues: []client.Object{queue("research", "", open, "", ""), root("6", "0")},
+			want: scheduler.Explanation{
+				Reason: scheduler.ReasonExceedsQuota, Object: "queues.scheduling.volcano.sh/root",
+				Message: "it can never start: it needs 8 nvidia.com/gpu and the limit of queue root " +
+					"is 6 nvidia.com/gpu",
+			},
+		},
+		"larger than the root of Volcano 1.14": {
+			why: "that limits single queues alone", queue: "research", known: true,
+			queues: []client.Object{queue("research", "", open, "", ""), written14(root("6", "6"))},
+		},
+		"guaranteed to others in Volcano 1.14": {
+			why: "it may not use the whole cluster", queue: "research", known: true,
+			queues: []client.Object{
+				written14(root("", "")), queue("research", "", open, "", ""),
+				guaranteed(queue("product", "root", open, "", ""), "6"),
 				guaranteed(queue("far", "product", open, "", ""), "6"),
 			},
 			want: scheduler.Explanation{
@@ -187,6 +246,45 @@ func TestExplain(t *testing.T) {
 			}
 			if ok && got.NextStep == "" {
 				t.Error("there is no next step")
+			}
+		})
+	}
+}
+
+// TestRootMustListResources: with a capability of the queue root, Volcano 1.15 takes each resource that it
+// does not list as 0 (plugins/capacity, checkQueueAllocatableHierarchically). Then no rank with a CPU starts.
+func TestRootMustListResources(t *testing.T) {
+	empty := root("0", "0")
+	listed := root("12", "0")
+	listed.Spec.Capability[corev1.ResourceCPU] = resource.MustParse("1M")
+	for name, tc := range map[string]struct {
+		root  *schedulingv1beta1.Queue
+		never bool
+	}{
+		"no capability": {root: root("", "")},
+		"an empty one":  {root: empty},
+		"GPUs alone":    {root: root("12", "0"), never: true},
+		"Volcano 1.14":  {root: written14(root("12", "0"))},
+		"CPUs too":      {root: listed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gangOf8()
+			g.Queue, g.MinResources[corev1.ResourceCPU] = "research", resource.MustParse("4")
+			b := volcano.New(volcano.Options{})
+			e, never := scheduler.NotAdmissible(b, g, nil, map[schema.GroupVersionKind][]client.Object{
+				b.StateKinds()[0]: {tc.root, queue("research", "root", schedulingv1beta1.QueueStateOpen, "", "")},
+			})
+			want := scheduler.Explanation{}
+			if tc.never {
+				want = scheduler.Explanation{
+					Reason: scheduler.ReasonExceedsQuota, Object: "queues.scheduling.volcano.sh/root",
+					Message: "it can never start: it requests cpu, and the capability of queue root does not " +
+						"list cpu",
+					NextStep: "ask the admin to add cpu to the capability of queue root",
+				}
+			}
+			if diff := cmp.Diff(want, e); diff != "" || never != tc.never {
+				t.Errorf("never: %t (-want +got):\n%s", never, diff)
 			}
 		})
 	}

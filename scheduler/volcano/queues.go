@@ -2,9 +2,11 @@ package volcano
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	schedulingv1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
 
@@ -59,16 +61,16 @@ func (t queueTree) isUnder(name, ancestor string) bool {
 			return true
 		}
 		q := t[name]
-		if q == nil || q.Spec.Parent == "" {
+		if q == nil {
 			return false
 		}
-		name = q.Spec.Parent
+		name = parentOf(q)
 	}
 	return false
 }
 
-// limit returns what a queue may use, and a name for that limit: the queue's capability, but not more than
-// what its parent, or the nodes, have beyond the guarantees of its siblings (plugins/capacity,
+// limit returns what a queue below the root may use, and a name for that limit: the queue's capability, but
+// not more than what its parent has beyond the guarantees of its siblings (plugins/capacity,
 // checkHierarchicalQueue).
 func (t queueTree) limit(q *schedulingv1beta1.Queue, s scheduler.ClusterState) (scheduler.Amounts, string) {
 	limit, what := scheduler.AmountsOf(q.Spec.Capability), "queue "+q.Name
@@ -103,13 +105,19 @@ func (t queueTree) guaranteedToSiblings(q *schedulingv1beta1.Queue) (scheduler.A
 	return sum, siblings
 }
 
-// above returns what the queue shares with its siblings: the capability of its parent or, below the root,
-// what the nodes have of the given resources. It is empty if that is unknown.
+// above returns what the queue shares with its siblings, of the given resources: the capability of its
+// parent, or what the root has. It lacks resources of which that is unlimited or unknown.
 func (t queueTree) above(
 	q *schedulingv1beta1.Queue, resources scheduler.Amounts, s scheduler.ClusterState,
 ) scheduler.Amounts {
-	if parent := t[parentOf(q)]; parent != nil && parent.Name != rootQueue {
+	parent := t[parentOf(q)]
+	switch {
+	case parent == nil:
+		return scheduler.Amounts{}
+	case parent.Name != rootQueue:
 		return scheduler.AmountsOf(parent.Spec.Capability)
+	case !hasNodes(parent):
+		return capabilityOf(parent)
 	}
 	total := scheduler.Amounts{}
 	if s.Complete {
@@ -118,4 +126,54 @@ func (t queueTree) above(
 		}
 	}
 	return total
+}
+
+// hasNodes reports whether the root has what the nodes have, as in Volcano 1.14. Since 1.15 it has its
+// capability and, without one, is infinite (plugins/capacity, buildHierarchicalQueueAttrs; volcano#4973).
+// Only up to 1.14 does the scheduler write what the root deserves (framework/session.go,
+// updateRootQueueResources). An upgrade leaves that field; until an admin removes it, guarantees count here
+// as in 1.14.
+func hasNodes(root *schedulingv1beta1.Queue) bool { return len(root.Spec.Deserved) > 0 }
+
+// capabilityOf returns the capability of the root; none if all its amounts are 0, as Volcano reads it.
+func capabilityOf(root *schedulingv1beta1.Queue) scheduler.Amounts {
+	capability := scheduler.AmountsOf(root.Spec.Capability)
+	for name, n := range capability {
+		if n > 0 && name != corev1.ResourcePods {
+			return capability
+		}
+	}
+	return scheduler.Amounts{}
+}
+
+// rootLimit returns what all queues together may use. It leaves out resources of which the nodes have no more
+// than the root: when the root is used up, so are the nodes, and they show more of the reason.
+func rootLimit(
+	root *schedulingv1beta1.Queue, need scheduler.Amounts, s scheduler.ClusterState,
+) scheduler.Amounts {
+	if hasNodes(root) {
+		return scheduler.Amounts{}
+	}
+	limit := capabilityOf(root)
+	maps.DeleteFunc(limit, func(name corev1.ResourceName, n int64) bool {
+		return need[name] <= n && s.Complete && s.Allocatable(name) <= n
+	})
+	return limit
+}
+
+// unlisted returns a resource that the capability of the root must list, since the gang needs it: with a
+// capability, Volcano takes all others as 0 (api/resource_info.go, LessEqualWithDimensionAndResourcesName).
+// It is never an extended resource, because Volcano ignores those that its device plugins count.
+func unlisted(root *schedulingv1beta1.Queue, need scheduler.Amounts) (corev1.ResourceName, bool) {
+	capability := capabilityOf(root)
+	if len(capability) == 0 || hasNodes(root) {
+		return "", false
+	}
+	for _, name := range scheduler.ByImportance(need) {
+		_, listed := capability[name]
+		if !listed && need[name] > 0 && name != corev1.ResourcePods && !strings.Contains(string(name), "/") {
+			return name, true
+		}
+	}
+	return "", false
 }
