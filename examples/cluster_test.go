@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -35,7 +36,12 @@ func TestExamplesPassTheAPIServer(t *testing.T) {
 			} else if namespaced && o.GetNamespace() == "" {
 				o.SetNamespace("default")
 			}
-			if err := c.Create(t.Context(), o.Unstructured, client.DryRunAll); err != nil {
+			err := c.Create(t.Context(), o.Unstructured, client.DryRunAll)
+			if apierrors.IsAlreadyExists(err) { // Volcano's queue root
+				err = c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(o.Unstructured),
+					client.FieldOwner("admin"), client.ForceOwnership, client.DryRunAll)
+			}
+			if err != nil {
 				t.Error(err)
 			}
 		})

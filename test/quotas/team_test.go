@@ -34,7 +34,9 @@ func apply(t *testing.T, w *harness.Cluster, files ...string) {
 			t.Fatal(err)
 		}
 		for _, o := range found {
-			if err := client.WithFieldValidation(w.Client, "Strict").Create(t.Context(), o.Unstructured); err != nil {
+			// Some exist, such as Volcano's queue root. The server refuses unknown fields.
+			if err := w.Client.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(o.Unstructured),
+				client.FieldOwner("admin"), client.ForceOwnership); err != nil {
 				t.Fatalf("%s: %v", file, err)
 			}
 		}
