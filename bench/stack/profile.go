@@ -27,7 +27,7 @@ var equal = localcluster.Limits{QPS: 2000, Burst: 4000, Workers: 10}
 // versions of the programs, as in the module files of the components.
 var versions = map[string]string{
 	components.Kubernetes:       "v1.37.2",
-	components.Volcano:          "v1.14.1",
+	components.Volcano:          "v1.15.1",
 	components.Kueue:            "v0.19.2",
 	components.JobSet:           "v0.12.0",
 	components.Trainer:          "v2.3.0",

@@ -1,5 +1,5 @@
 // Package volcano speaks Volcano's dialect: a PodGroup of scheduling.volcano.sh/v1beta1. It was written
-// against Volcano v1.14.1, whose files the comments name.
+// against Volcano v1.14.1, whose files the comments name, and is tested with v1.15.1.
 //
 // One group, of the job's name, serves all attempts: Volcano orders gangs of equal priority by the age of
 // their group, so a preempted job keeps its place. The operator deletes the group when the job loses its

@@ -15,7 +15,7 @@ var hyperNodeKind = topologyv1alpha1.SchemeGroupVersion.WithKind("HyperNode")
 
 // networkTopology returns the topology of a gang that must lie within one domain: the HyperNodes of the tier
 // that is named after the label, as Volcano's discovery by labels names it
-// (controllers/hypernode/discovery/label). The group gets the tier's number and not its name: Volcano 1.14
+// (controllers/hypernode/discovery/label). The group gets the tier's number and not its name: Volcano
 // ignores the hard mode of a group with an unknown name (api/job_info.go, IsHardTopologyMode).
 //
 // Without its plugin network-topology-aware Volcano ignores the topology (framework/session_plugins.go,

@@ -30,7 +30,7 @@ func withinRack(hyperNodes ...client.Object) scheduler.Gang {
 	return g
 }
 
-// TestWithinIsATier: Volcano 1.14 ignores the hard mode of a group with an unknown tier name, so the group
+// TestWithinIsATier: Volcano ignores the hard mode of a group with an unknown tier name, so the group
 // has the number of the tier that is named after the label.
 func TestWithinIsATier(t *testing.T) {
 	const none = "Volcano has no HyperNodes of a tier named example.com/rack, so it cannot keep the gang " +

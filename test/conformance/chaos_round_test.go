@@ -317,7 +317,7 @@ func (c *chaos) result() roundResult {
 }
 
 // rules of a round. Which GPUs of a node are in use is the scheduler's to know, and not every scheduler does
-// where a node comes back under its name before the pods of its former life are gone: Volcano 1.14.1 gives
+// where a node comes back under its name before the pods of its former life are gone: Volcano 1.15.1 gives
 // their GPUs out again (cache/event_handlers.go: RemoveNode forgets its tasks, AddOrUpdateNode does not look
 // for them).
 func (c *chaos) rules() Rules {

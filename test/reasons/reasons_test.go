@@ -51,8 +51,8 @@ func inQueue(p *fixture) func(*v1alpha1.TrainingJob) {
 func queueObject() string { return "queues.scheduling.volcano.sh/%s" }
 
 // WaitingBehind is missing here: neither scheduler holds a gang that fits back in favor of another waiting
-// one (Volcano v1.14.1 has the field dequeueStrategy and ignores it). list_test.go lists the reasons that are
-// provoked elsewhere.
+// one (Volcano v1.15.1 ignores the field dequeueStrategy of its queues). list_test.go lists the reasons that
+// are provoked elsewhere.
 var provocations = map[string]provocation{
 	"queue does not exist": {
 		reason: v1alpha1.ReasonQueueNotFound, on: both[:1], nodes: 1, object: queueObject(),

@@ -17,6 +17,8 @@ func sourceEdits(component string) []sourceEdit {
 	switch component {
 	case KWOK:
 		return kwokEdits()
+	case Volcano:
+		return volcanoEdits()
 	}
 	return nil
 }
@@ -38,6 +40,16 @@ func kwokEdits() []sourceEdit {
 				"return append([]byte(`{\"metadata\":{\"uid\":\"`+string(pod.UID)+`\"},`), patch.Data[1:]...) }(), ",
 		},
 	}
+}
+
+// volcanoEdits add to its API the one constant that the scheduler of v1.15.1 needs and v1.14.0 lacks. Volcano
+// replaces its API by a folder beside it, which is in no module; the newest version of the module is v1.14.0.
+func volcanoEdits() []sourceEdit {
+	const last = `const TopologyDecisionAnnotation = "volcano.sh/topology-decision"`
+	return []sourceEdit{{
+		"volcano.sh/apis", "pkg/apis/scheduling/v1beta1/labels.go", last,
+		last + "\n\nconst QueueAllocationGateKey = GroupName + \"/queue-allocation-gate\"",
+	}}
 }
 
 // editedModules copies the modules that have edits into dir, mends them, and returns a module file that puts

@@ -53,7 +53,7 @@ func (c Config) volcanoScheduler() process.Process {
 		"--schedule-period=200ms",
 		// Otherwise it writes its cache to /tmp on SIGUSR2.
 		"--cache-dumper=false",
-		// For a claim that is not bound when a pod arrives, Volcano 1.14 takes the class's provisioner for a CSI
+		// For a claim that is not bound when a pod arrives, Volcano takes the class's provisioner for a CSI
 		// driver, and asks of the node one attachable volume of it, which no node has; it asks again only when the
 		// pod changes (pkg/scheduler/cache/event_handlers.go, getPodCSIVolumes).
 		"--ignored-provisioners="+StorageProvisioner,
