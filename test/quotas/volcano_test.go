@@ -56,6 +56,14 @@ func volcanoQueues(t *testing.T, w *harness.Cluster) {
 		if !strings.Contains(b.Message, "guaranteed to product") {
 			t.Errorf("the message must name the queue that GPUs are reserved for: %s", b.Message)
 		}
+		// Without a capability the root of Volcano 1.15 is infinite, and guarantees limit nothing.
+		root := &volcanov1beta1.Queue{}
+		root.Name = "root"
+		p.MergePatch(root, `{"spec":{"capability":null}}`)
+		p.runs("greedy", 1)
+		p.remove("greedy")
+		apply(t, w, "volcano/queues.yaml")
+
 		p.submit("modest", 3, "8", inQueue("idle"))
 		p.runs("modest", 1)
 		p.submit("more", 1, "4", inQueue("idle")) // 8 are free
@@ -63,7 +71,7 @@ func volcanoQueues(t *testing.T, w *harness.Cluster) {
 		p.submit("ours", 1, "8", inQueue("product"))
 		p.runs("ours", 1)
 		p.undisturbed("modest")
-		p.remove("greedy", "modest", "more", "ours")
+		p.remove("modest", "more", "ours")
 	})
 
 	apply(t, w, "volcano/job.yaml")
