@@ -30,7 +30,8 @@ func pin(o *observation.Observation, p *Plan) *v1alpha1.CheckpointPoint {
 		warnOfFailedStarts(o, p)
 	}
 	lost := !wentBack && before != nil && (cs.ResumeFrom == nil || cs.ResumeFrom.Step < before.Step)
-	attempt, searched := o.Job.Status.Attempt, searchResult(o) != nil
+	// A search for a requested checkpoint that is not there has searched nothing else.
+	attempt, searched := o.Job.Status.Attempt, searchResult(o) != nil && !requestRefused(p)
 	switch {
 	case lost:
 		setUnknown(o, p, v1alpha1.ReasonCheckpointLost, fmt.Sprintf(
