@@ -102,6 +102,10 @@ func (w *walker) value(t reflect.Type, r rule, path string) error {
 		} else {
 			problem, remedy = notA("string", tok)
 		}
+	case t.Kind() == reflect.Bool:
+		if _, ok := tok.(bool); !ok {
+			problem, remedy = notA("boolean", tok)
+		}
 	default:
 		problem, remedy = checkNumberToken(tok, r, t.Kind() != reflect.Float64)
 	}

@@ -48,8 +48,8 @@ func documents() map[string]document {
 		"status, null":              {"status", `{"step":null}`, "step is null: leave the field out", true},
 		"status, twice":             {"status", `{"step":1,"step":2}`, "step is there twice", true},
 		"status, phase": {
-			"status", `{"step":1,"phase":"training"}`, "use one of Starting, Training, Saving, Completed",
-			false,
+			"status", `{"step":1,"phase":"training"}`,
+			"use one of Starting, Training, Saving, Evaluating, Waiting, Completed", false,
 		},
 		"status, resolved":     {"status", `{"step":1,"phase":"Resolved"}`, "phase is", false},
 		"status, infinite":     {"status", `{"step":1,"epoch":1e999}`, "epoch is 1e999", true},
@@ -154,6 +154,27 @@ func documents() map[string]document {
 			`{"reason":"Signaled","exitCode":143,"signal":"SIGTERM","step":7,"log":"line\nline"}`, "",
 			false,
 		},
+		"report, phase of beats": {
+			"report", `{"attempt":1,"phase":"Evaluating"}`, "use one of Starting, Training, Saving, Completed", false,
+		},
+		"beat": {
+			"beat",
+			`{"attempt":1,"step":12,"phase":"Waiting","where":"data","idleSeconds":0.5,"cpus":1.5,"state":"T",` +
+				`"stateSeconds":60}`, "", false,
+		},
+		"beat, least":    {"beat", `{"attempt":1,"idleSeconds":0}`, "", false},
+		"beat, no age":   {"beat", `{"attempt":1}`, "idleSeconds is missing", false},
+		"beat, where":    {"beat", `{"attempt":1,"idleSeconds":0,"where":"a\u0007"}`, "where is", false},
+		"beat, state":    {"beat", `{"attempt":1,"idleSeconds":0,"state":"Z"}`, "use one of R, S, D, T", false},
+		"beat, labels":   {"beat", `{"attempt":1,"idleSeconds":0,"labels":true}`, "", false},
+		"beat, no label": {"beat", `{"attempt":1,"idleSeconds":0,"labels":1}`, "no boolean: give a boolean", false},
+		"beat, negative": {"beat", `{"attempt":1,"idleSeconds":-1}`, "idleSeconds is -1", false},
+		"beat, long": {
+			"beat", `{"attempt":1,"idleSeconds":0,` + strings.Repeat(" ", 1024) + `"step":1}`,
+			"more than 1024 bytes", true,
+		},
+		"beat-answer":       {"beat-answer", `{"minIntervalSeconds":30}`, "", false},
+		"beat-answer, zero": {"beat-answer", `{"minIntervalSeconds":0}`, "minIntervalSeconds is 0", false},
 	}
 }
 
@@ -173,6 +194,10 @@ func parseAny(message string, data []byte) (err error) {
 		_, err = ParseAnswer(data)
 	case "termination":
 		_, err = ParseTermination(data)
+	case "beat":
+		_, err = ParseBeat(data)
+	case "beat-answer":
+		_, err = ParseBeatAnswer(data)
 	default:
 		panic("no parser is known for message " + message)
 	}

@@ -21,6 +21,10 @@ const (
 	EnvAttempt = "TRAININGJOB_ATTEMPT"
 	// EnvStatusFile is where rank 0 writes its Status: to a temporary file next to it, then renamed.
 	EnvStatusFile = "TRAININGJOB_STATUS_FILE"
+	// EnvBeatFile is where every rank can write that it makes progress: one line, STEP [PHASE [WHERE]]
+	// [busy=SECONDS]. Local process n of a rank writes to the same path with .n at its end. Only with
+	// runPolicy.liveness.
+	EnvBeatFile = "TRAININGJOB_BEAT_FILE"
 	// EnvCommandFile is where the trainer finds a Command. The file is replaced whole, never changed.
 	EnvCommandFile = "TRAININGJOB_COMMAND_FILE"
 	// EnvSettingsFile is where rank 0's trainer finds the Settings that hold now, from the start and after each

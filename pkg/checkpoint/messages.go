@@ -12,6 +12,10 @@ const (
 	PhaseStarting Phase = "Starting"
 	PhaseTraining Phase = "Training"
 	PhaseSaving   Phase = "Saving"
+	// PhaseEvaluating and PhaseWaiting last long without a step. A trainer in PhaseWaiting waits for something
+	// outside the gang.
+	PhaseEvaluating Phase = "Evaluating"
+	PhaseWaiting    Phase = "Waiting"
 	// PhaseCompleted: all steps are done. While a gang is drained, exit code 0 alone does not mean success;
 	// this does.
 	PhaseCompleted Phase = "Completed"
@@ -19,6 +23,15 @@ const (
 	// reports it.
 	PhaseResolved Phase = "Resolved"
 )
+
+// Reported returns the phase for a Report and a Termination. The operator of release 0.1 refuses both with
+// Evaluating or Waiting, and would lose the checkpoint in them after a rollback. Beats have these phases.
+func (p Phase) Reported() Phase {
+	if p == PhaseEvaluating || p == PhaseWaiting {
+		return PhaseTraining
+	}
+	return p
+}
 
 // SaveState is how far a save has got.
 type SaveState string
@@ -34,7 +47,7 @@ type Status struct {
 	// Step is the last finished step, counted over all attempts: it continues after a resume.
 	Step       int64   `json:"step" rule:"required,min=0,max=9007199254740992"`
 	TotalSteps int64   `json:"totalSteps,omitempty" rule:"min=1,max=9007199254740992"`
-	Phase      Phase   `json:"phase,omitempty" rule:"enum=Starting|Training|Saving|Completed"`
+	Phase      Phase   `json:"phase,omitempty" rule:"enum=Starting|Training|Saving|Evaluating|Waiting|Completed"`
 	Epoch      float64 `json:"epoch,omitempty" rule:"min=0,max=1000000000"`
 	// TotalEpochs may be fractional, like Epoch.
 	TotalEpochs float64 `json:"totalEpochs,omitempty" rule:"min=0,max=1000000000"`
@@ -120,7 +133,8 @@ type File struct {
 
 // Report is what the agent of rank 0, or `agent resolve`, posts to the report server.
 type Report struct {
-	Attempt     int32             `json:"attempt" rule:"required,min=1,max=1000000"`
+	Attempt int32 `json:"attempt" rule:"required,min=1,max=1000000"`
+	// Phase as Phase.Reported returns it: an operator that does not know a phase refuses the report.
 	Phase       Phase             `json:"phase" rule:"required,enum=Starting|Training|Saving|Completed|Resolved"`
 	Step        int64             `json:"step,omitempty" rule:"min=0,max=9007199254740992"`
 	TotalSteps  int64             `json:"totalSteps,omitempty" rule:"min=1,max=9007199254740992"`
@@ -149,6 +163,60 @@ type Report struct {
 	Source Source `json:"source,omitempty" rule:"enum=Kubeflow"`
 	// Problem for the user or the admin to fix. It does not affect the training.
 	Problem string `json:"problem,omitempty" rule:"maxLen=512,pattern=printable"`
+}
+
+// Beat is what the agent of every rank posts, for the verdict whether its gang hangs. It has ages and no
+// times, since clocks differ. Rank and job are those of the pod that the token is bound to.
+type Beat struct {
+	Attempt int32 `json:"attempt" rule:"required,min=1,max=1000000"`
+	// Step that the rank has finished: of several processes the lowest, each with the highest that it has
+	// written in this attempt. Absent: it has written none.
+	Step *int64 `json:"step,omitempty" rule:"min=0,max=9007199254740992"`
+	// Phase that the trainer is in. Of several processes, the one that may last longest. Absent: it has named
+	// none.
+	Phase Phase `json:"phase,omitempty" rule:"enum=Starting|Training|Saving|Evaluating|Waiting|Completed"`
+	// Labels: the trainer has named Evaluating or Waiting in this attempt, so another phase without progress is
+	// no evaluation.
+	Labels bool `json:"labels,omitempty"`
+	// Where is the trainer's own word for the place in its code.
+	Where string `json:"where,omitempty" rule:"maxLen=64,pattern=printable"`
+	// IdleSeconds since the last progress of any process: a higher step or another phase in the beat file or the
+	// status file, any change of a text without a step, or the trainer's start.
+	IdleSeconds float64 `json:"idleSeconds" rule:"required,min=0,max=100000000"`
+	// LongestPauseSeconds between two signs of progress after the first step, of those that have ended. Pauses
+	// in Saving, Evaluating and Waiting do not count.
+	LongestPauseSeconds float64 `json:"longestPauseSeconds,omitempty" rule:"min=0,max=100000000"`
+	// StepSeconds is the median of the last steps.
+	StepSeconds float64 `json:"stepSeconds,omitempty" rule:"min=0,max=1000000"`
+	// FirstStepSeconds from the trainer's start to its first step. Absent: it has finished none.
+	FirstStepSeconds float64 `json:"firstStepSeconds,omitempty" rule:"min=0,max=100000000"`
+	// BusySeconds of a step outside collectives, as the trainer measures it; the median of the last steps.
+	BusySeconds float64 `json:"busySeconds,omitempty" rule:"min=0,max=1000000"`
+	// CPUs that the container used, and bytes that it moved in a second, over the last interval.
+	CPUs                  float64 `json:"cpus,omitempty" rule:"min=0,max=100000"`
+	DiskBytesPerSecond    float64 `json:"diskBytesPerSecond,omitempty" rule:"min=0,max=1000000000000000"`
+	NetworkBytesPerSecond float64 `json:"networkBytesPerSecond,omitempty" rule:"min=0,max=1000000000000000"`
+	// State of the trainer's processes: T if all are stopped, D if one waits for a disk, R if one runs, else S.
+	// StateSeconds is for how long.
+	State        ProcessState `json:"state,omitempty" rule:"enum=R|S|D|T"`
+	StateSeconds float64      `json:"stateSeconds,omitempty" rule:"min=0,max=100000000"`
+}
+
+// ProcessState is a state of a process, as in proc_pid_stat(5).
+type ProcessState string
+
+// States of a trainer's processes.
+const (
+	ProcessRuns      ProcessState = "R"
+	ProcessSleeps    ProcessState = "S"
+	ProcessWaitsDisk ProcessState = "D"
+	ProcessStopped   ProcessState = "T"
+)
+
+// BeatAnswer is the report server's answer to a Beat.
+type BeatAnswer struct {
+	// MinIntervalSeconds to wait before the next beat.
+	MinIntervalSeconds int32 `json:"minIntervalSeconds" rule:"required,min=1,max=3600"`
 }
 
 // Source is where an agent has a trainer's progress from.
@@ -191,8 +259,9 @@ type Termination struct {
 	ExitCode int32      `json:"exitCode" rule:"required,min=0,max=255"`
 	Signal   string     `json:"signal,omitempty" rule:"maxLen=16,pattern=printable"`
 	Attempt  int32      `json:"attempt,omitempty" rule:"min=1,max=1000000"`
-	Phase    Phase      `json:"phase,omitempty" rule:"enum=Starting|Training|Saving|Completed|Resolved"`
-	Step     *int64     `json:"step,omitempty" rule:"min=0,max=9007199254740992"`
+	// Phase as Phase.Reported returns it.
+	Phase Phase  `json:"phase,omitempty" rule:"enum=Starting|Training|Saving|Completed|Resolved"`
+	Step  *int64 `json:"step,omitempty" rule:"min=0,max=9007199254740992"`
 	// Checkpoint is the newest complete one of this attempt; from `agent resolve`, of all attempts.
 	Checkpoint *Save    `json:"checkpoint,omitempty"`
 	Layout     Layout   `json:"layout,omitempty" rule:"maxLen=32,pattern=printable"`

@@ -8,6 +8,7 @@ const (
 	MaxManifestBytes = 4 << 20
 	MaxReportBytes   = 64 << 10
 	MaxAnswerBytes   = 4 << 10
+	MaxBeatBytes     = 1 << 10
 	// MaxTerminationBytes is the kubelet's limit (kubernetes pkg/kubelet/container,
 	// MaxPodTerminationMessageLogLength).
 	MaxTerminationBytes = 4096
@@ -31,6 +32,14 @@ func ParseSettings(data []byte) (*Settings, error) {
 // ParseReport reads a report.
 func ParseReport(data []byte) (*Report, error) {
 	return parse[Report]("report", MaxReportBytes, data)
+}
+
+// ParseBeat reads a beat.
+func ParseBeat(data []byte) (*Beat, error) { return parse[Beat]("beat", MaxBeatBytes, data) }
+
+// ParseBeatAnswer reads the answer to a beat.
+func ParseBeatAnswer(data []byte) (*BeatAnswer, error) {
+	return parse[BeatAnswer]("answer to a beat", MaxAnswerBytes, data)
 }
 
 // ParseAnswer reads the answer to a report. Every command in it needs an id.

@@ -83,7 +83,8 @@ type field struct {
 var fieldsOf = collectFields(
 	reflect.TypeFor[Status](), reflect.TypeFor[Command](), reflect.TypeFor[Settings](),
 	reflect.TypeFor[Manifest](),
-	reflect.TypeFor[Report](), reflect.TypeFor[Answer](), reflect.TypeFor[Termination]())
+	reflect.TypeFor[Report](), reflect.TypeFor[Answer](), reflect.TypeFor[Termination](),
+	beatType, reflect.TypeFor[BeatAnswer]())
 
 func collectFields(types ...reflect.Type) map[reflect.Type][]field {
 	out := map[reflect.Type][]field{}
@@ -112,6 +113,7 @@ func collectFields(types ...reflect.Type) map[reflect.Type][]field {
 var (
 	timeType   = reflect.TypeFor[time.Time]()
 	metricType = reflect.TypeFor[Metric]()
+	beatType   = reflect.TypeFor[Beat]()
 )
 
 // checkText applies the rule to a string. The problem is empty if the rule holds.

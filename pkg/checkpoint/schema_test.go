@@ -23,6 +23,7 @@ var messages = map[string]reflect.Type{
 	"manifest": reflect.TypeFor[Manifest](),
 	"report":   reflect.TypeFor[Report](), "answer": reflect.TypeFor[Answer](),
 	"termination": reflect.TypeFor[Termination](),
+	"beat":        reflect.TypeFor[Beat](), "beat-answer": reflect.TypeFor[BeatAnswer](),
 }
 
 // schemaOf renders a message type, with the rules that decoding enforces, as JSON schema.
@@ -70,6 +71,8 @@ func schemaOf(t reflect.Type, r rule) map[string]any {
 			s["pattern"] = patterns[r.pattern].String()
 		}
 		return s
+	case t.Kind() == reflect.Bool:
+		return map[string]any{"type": "boolean"}
 	case t.Kind() == reflect.Float64:
 		return map[string]any{"type": "number", "minimum": r.min, "maximum": r.max}
 	}
@@ -132,7 +135,7 @@ func TestEveryFieldIsBounded(t *testing.T) {
 				if f.rule.maxItems == 0 {
 					t.Errorf("%s has no count", at)
 				}
-			case reflect.Pointer, reflect.Struct:
+			case reflect.Pointer, reflect.Struct, reflect.Bool:
 			default:
 				t.Errorf("%s is a %s, which decoding does not know", at, k)
 			}
