@@ -20,6 +20,7 @@ const (
 	tfjobadmin  = "pkg/tfjobadmin"
 	history     = "pkg/history"
 	contention  = "pkg/contention"
+	liveness    = "pkg/liveness"
 	controller  = "pkg/controller"
 	memory      = controller + "/memory"
 	meter       = controller + "/meter"
@@ -60,6 +61,9 @@ var rules = map[string]rule{
 	api:        {reason: "types and vocabulary only"},
 	checkpoint: {reason: "the contract of trainer, agent and operator", never: slices.Concat(impure, notSmall)},
 	frameworks: {reason: "what each framework's ranks need", never: slices.Concat(notCore, timeless)},
+	liveness: {
+		reason: "verdicts about beats", ours: []string{api, checkpoint}, never: slices.Concat(impure, notSmall),
+	},
 
 	seam:                {reason: "knows no TrainingJob, no dialect, no client, no clock", never: timeless},
 	"scheduler/volcano": {reason: "one dialect", ours: []string{seam}, never: impure},
@@ -76,7 +80,9 @@ var rules = map[string]rule{
 	"scheduler/schedulertest":       {reason: "the contract of a dialect", ours: []string{seam}},
 	"scheduler/schedulertest/stubs": {reason: "parts of backends for tests", ours: []string{seam}},
 
-	spec: {reason: "interpretation of the spec", ours: []string{api, checkpoint, frameworks}, never: notCore},
+	spec: {
+		reason: "interpretation of the spec", ours: []string{api, checkpoint, frameworks, liveness}, never: notCore,
+	},
 	validation: {
 		reason: "validation", ours: []string{api, checkpoint, frameworks, spec}, never: notCore,
 	},
@@ -85,18 +91,19 @@ var rules = map[string]rule{
 	},
 	observation: {
 		reason: "the observed state",
-		ours:   []string{api, checkpoint, frameworks, seam, spec, validation, render}, never: notCore,
+		ours:   []string{api, checkpoint, frameworks, liveness, seam, spec, validation, render}, never: notCore,
 	},
 	decision: {
-		reason: "the decisions", ours: []string{api, checkpoint, seam, spec, render, observation}, never: notCore,
+		reason: "the decisions",
+		ours:   []string{api, checkpoint, liveness, seam, spec, render, observation}, never: notCore,
 	},
 	account: {
 		reason: "what is counted and carried to the next reconcile",
-		ours:   []string{api, spec, observation, decision}, never: notCore,
+		ours:   []string{api, liveness, spec, observation, decision}, never: notCore,
 	},
 	status: {
 		reason: "status and messages of a job",
-		ours:   []string{api, seam, spec, observation, decision}, never: notCore,
+		ours:   []string{api, liveness, seam, spec, observation, decision}, never: notCore,
 	},
 	core: {
 		reason: "combines the internal packages",
@@ -201,12 +208,13 @@ var rules = map[string]rule{
 	controller: {
 		reason: "the shell knows no dialect",
 		ours: []string{
-			api, seam, "pkg/clusterstate", "pkg/metric", core, spec, render, observation, decision, contention,
-			"pkg/panics", "pkg/preemption", "pkg/turn", memory, meter, backends, planner, write,
+			api, liveness, seam, "pkg/clusterstate", "pkg/metric", core, spec, render, observation, decision,
+			contention, "pkg/panics", "pkg/preemption", "pkg/turn", memory, meter, backends, planner, write,
 		},
 	},
 	memory: {
-		reason: "what one reconcile leaves to the next", ours: []string{api, seam, core, observation, render},
+		reason: "what one reconcile leaves to the next",
+		ours:   []string{api, checkpoint, seam, core, observation, render},
 	},
 	meter: {
 		reason: "counts what the shell reports",

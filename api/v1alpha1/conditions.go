@@ -33,6 +33,9 @@ const (
 	// ConditionResumeNeedsReports is True while the job saves to an object store and the operator has no report
 	// server: when the node of rank 0 is lost, newer checkpoints than the last known one are not found.
 	ConditionResumeNeedsReports = "ResumeNeedsReports"
+	// ConditionStalled is True while ranks of the gang make no or slow progress, see status.liveness, and
+	// Unknown if too few ranks send beats. Only with runPolicy.liveness.mode Warn or Act.
+	ConditionStalled = "Stalled"
 	// ConditionTopologyKept is True if the ranks have nodes of one domain, as topology mode Within requires,
 	// and False if the scheduler placed them across domains. Absent before they have nodes.
 	ConditionTopologyKept = "TopologyKept"
@@ -219,4 +222,19 @@ const (
 	ReasonPlacedWithin = "PlacedWithin"
 	// ReasonPlacedAcross: the ranks have nodes of several domains, or nodes without the label.
 	ReasonPlacedAcross = "PlacedAcross"
+	// ReasonGangHung: no rank has made progress within the limit of its phase. Only for the condition Stalled,
+	// like the reasons below, of which GangHung, RestartDoesNotHelp and SharedCause are blockers too.
+	ReasonGangHung = "GangHung"
+	// ReasonRankSilent: a rank no longer reports, while the others make progress.
+	ReasonRankSilent = "RankSilent"
+	// ReasonGangSlow: steps take longer than slowPercent of the job's median.
+	ReasonGangSlow = "GangSlow"
+	// ReasonRestartDoesNotHelp: two restarts in a row, or maxRestarts, brought no progress.
+	ReasonRestartDoesNotHelp = "RestartDoesNotHelp"
+	// ReasonSharedCause: many gangs stopped at the same time, so the operator restarts none of them.
+	ReasonSharedCause = "SharedCause"
+	// ReasonBeatsMissing: too few ranks report to judge the gang.
+	ReasonBeatsMissing = "BeatsMissing"
+	// ReasonProgressing: ranks make progress again.
+	ReasonProgressing = "Progressing"
 )

@@ -31,6 +31,9 @@ type RunPolicy struct {
 	// SchedulingPolicy configures how the gang is scheduled.
 	// +optional
 	SchedulingPolicy SchedulingPolicy `json:"schedulingPolicy,omitzero"`
+	// Liveness configures what counts as a hang, and what the operator does about it.
+	// +optional
+	Liveness *LivenessPolicy `json:"liveness,omitempty"`
 }
 
 // SchedulingPolicy configures how the gang is scheduled.

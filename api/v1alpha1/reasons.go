@@ -20,6 +20,8 @@ var reasons = []string{
 	ReasonStepsContinued, ReasonReportsOff, ReasonReportsOn, ReasonMakesRoom, ReasonHandedOver,
 	ReasonRoomReserved, ReasonWaitingClassUnusable, ReasonPodHangs, ReasonExceedsDomain,
 	ReasonTopologyNotServed, ReasonPlacedWithin, ReasonPlacedAcross,
+	ReasonGangHung, ReasonRankSilent, ReasonGangSlow, ReasonRestartDoesNotHelp, ReasonSharedCause,
+	ReasonBeatsMissing, ReasonProgressing,
 }
 
 // KnownReason reports whether a reason belongs to this API. Schedulers have others, which other clients can

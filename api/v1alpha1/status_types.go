@@ -103,6 +103,11 @@ type TrainingJobStatus struct {
 	// running jobs less often, up to 5 minutes; with a new complete checkpoint or phase immediately.
 	// +optional
 	Progress *ProgressStatus `json:"progress,omitempty"`
+	// Liveness is what the operator knows about hangs. Absent with runPolicy.liveness.mode Off. The operator
+	// writes it with another write, or when the state, the suspects or the counters change, at most once a
+	// minute.
+	// +optional
+	Liveness *LivenessStatus `json:"liveness,omitempty"`
 	// Checkpoint describes the latest complete checkpoint and the resume point.
 	// +optional
 	Checkpoint *CheckpointStatus `json:"checkpoint,omitempty"`
@@ -130,8 +135,8 @@ type TrainingJobStatus struct {
 	// +listType=atomic
 	Transitions []Transition `json:"transitions,omitempty"`
 	// Conditions by type: Created, Admitted, Ready, Running, Restarting, Preempted, MakingRoom, Suspended,
-	// InvalidSpec, CheckpointUnknown, ResumeIgnored, ResumeNeedsReports, Succeeded, Failed. All but Admitted
-	// are absent until they are first True.
+	// InvalidSpec, CheckpointUnknown, ResumeIgnored, ResumeNeedsReports, TopologyKept, Stalled, Succeeded,
+	// Failed. All but Admitted are absent until they are first True.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -297,14 +302,14 @@ type DisruptionStatus struct {
 type ExcludedNode struct {
 	// Name of the node.
 	Name string `json:"name"`
-	// Reason of the kubelet, such as OutOfcpu or UnexpectedAdmissionError.
+	// Reason of the kubelet, such as OutOfcpu or UnexpectedAdmissionError; or Hung: two hangs named the node.
 	Reason string `json:"reason"`
 	// Until is the end of the exclusion.
 	Until metav1.Time `json:"until"`
 }
 
 // DrainCause is why an attempt ends.
-// +kubebuilder:validation:Enum=Failure;Disruption;Eviction;ScheduleTimeout;StartTimeout;SpecChange;RestartRequested;Suspend;Brokered;HandOver
+// +kubebuilder:validation:Enum=Failure;Disruption;Eviction;ScheduleTimeout;StartTimeout;SpecChange;RestartRequested;Suspend;Brokered;HandOver;Hang
 type DrainCause string
 
 const (
@@ -332,6 +337,9 @@ const (
 	// CauseHandOver means that the operator freed no capacity in time. It recreates the pending ranks under
 	// the job's own priority class, so that the scheduler preempts for them. It does not count.
 	CauseHandOver DrainCause = "HandOver"
+	// CauseHang means that the gang hung, under runPolicy.liveness.mode Act. It counts against
+	// runPolicy.liveness.maxRestarts only.
+	CauseHang DrainCause = "Hang"
 )
 
 // DrainStatus is why an attempt ends, and the state of its last checkpoint.

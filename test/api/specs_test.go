@@ -107,7 +107,8 @@ func allSpecs() map[string]spec {
 	for _, part := range []map[string]spec{formSpecs(), roleSpecs(), restartSpecs(),
 		elasticSpecs(), mpiSpecs(), schedulingSpecs(),
 		nameSpecs(), podSpecs(), admissionSpecs(), sizeSpecs(), checkpointSpecs(), managedBySpecs(),
-		trainerSpecs(), networkSpecs(), roleMinimumSpecs(), mlflowSpecs()} {
+		trainerSpecs(), networkSpecs(), roleMinimumSpecs(), mlflowSpecs(),
+		livenessSpecs()} {
 		maps.Copy(all, part)
 	}
 	return all

@@ -34,9 +34,12 @@ var elsewhere = map[string]string{
 }
 
 // withoutScheduler are reasons in which no scheduler has a part. Unit tests cover them: TestAllowedSchedulers
-// of pkg/controller, before the job has a scheduler, and the story a-pod-hangs-on-a-ready-node of
-// pkg/trainingjob.
-var withoutScheduler = []string{"ReasonSchedulerNotAllowed", "ReasonPodHangs"}
+// of pkg/controller, before the job has a scheduler, and the stories a-pod-hangs-on-a-ready-node and hang-*
+// of pkg/trainingjob.
+var withoutScheduler = []string{
+	"ReasonSchedulerNotAllowed", "ReasonPodHangs", "ReasonGangHung", "ReasonSharedCause",
+	"ReasonRestartDoesNotHelp",
+}
 
 // changes are reasons of transitions, conditions and their events. The stories of pkg/trainingjob cover them.
 // None may be the reason why a job waits; the test checks that.
@@ -52,7 +55,8 @@ var changes = []string{
 	"ReasonUnresolved", "ReasonCheckpointLost", "ReasonPlaceChanged", "ReasonStepsRepeated",
 	"ReasonStepsContinued", "ReasonSpecValid", "ReasonStartTimeout", "ReasonReportsOff", "ReasonReportsOn",
 	"ReasonAccepted", "ReasonRanksReady", "ReasonRanksNotReady", "ReasonMakesRoom", "ReasonHandedOver",
-	"ReasonWaitingClassUnusable",
+	"ReasonWaitingClassUnusable", "ReasonGangSlow", "ReasonRankSilent", "ReasonBeatsMissing",
+	"ReasonProgressing",
 }
 
 // Every reason has a test on a real scheduler, and no list has a superfluous entry.

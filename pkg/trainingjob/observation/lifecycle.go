@@ -13,6 +13,9 @@ type Lifecycle struct {
 	// force; 0: never. It gives up that ranks of two attempts never run together: the node may be cut off,
 	// and the rank train on.
 	ForceDelete time.Duration
+	// LeaderTrust is how long a process must lead before it restarts a gang that hangs; 0:
+	// liveness.LeaderTrustedAfter. Only tests set it.
+	LeaderTrust time.Duration
 }
 
 // DefaultLifecycle returns the defaults.

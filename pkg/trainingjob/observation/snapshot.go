@@ -9,6 +9,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 	"mlplatform.example.com/trainingjob-operator/pkg/framework"
+	"mlplatform.example.com/trainingjob-operator/pkg/liveness"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
@@ -30,6 +31,16 @@ type Snapshot struct {
 	NamedAttempt int32
 	// Report is the latest accepted report of the job's rank 0; nil when there is none.
 	Report *Reported
+	// Beats are the last ones of the job's ranks since this process leads, of any attempt, by the UID of the
+	// pod.
+	Beats map[types.UID]ReceivedBeat
+	// BeatInterval that the report server asks for; 0: there is no report server.
+	BeatInterval time.Duration
+	// LeadsSince is when this process became the leader.
+	LeadsSince time.Time
+	// Hangs counts the hangs of all jobs; nil if unknown. It is expensive, so it is called at most once, and
+	// only while the gang hangs. It is pure.
+	Hangs func() Hangs
 	// Agent from the operator's configuration.
 	Agent render.Agent
 	// GPUs configures which resources count as GPUs.
@@ -96,6 +107,15 @@ type Snapshot struct {
 
 // ManagedElsewhere reports whether another controller runs the job and writes its status.
 func (s Snapshot) ManagedElsewhere() bool { return spec.ManagedElsewhere(s.Job) }
+
+// ReceivedBeat is a beat and when the operator received it, by the operator's clock.
+type ReceivedBeat struct {
+	checkpoint.Beat
+	Received time.Time
+}
+
+// Hangs counts the hangs of all jobs that the operator runs, this one included.
+type Hangs = liveness.Hangs
 
 // OtherReason is a newer reason for a gang's wait than the reported one, and since when it holds.
 type OtherReason struct {

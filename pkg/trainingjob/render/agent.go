@@ -26,6 +26,8 @@ type Agent struct {
 	Audience string
 	// Kubeflow: the agent of rank 0 receives progress by the protocol of Kubeflow Trainer.
 	Kubeflow bool
+	// Liveness mode of jobs with spec.checkpoint that name none, and the highest that any job may have.
+	Liveness, MaxLiveness v1alpha1.LivenessMode
 	// SearchPriorityClass of the pod that searches a volume; empty: none.
 	SearchPriorityClass string
 }
@@ -58,28 +60,31 @@ func agentRank(roles []spec.Role, ref spec.RankRef, number int32) int32 {
 	return max(1, number)
 }
 
-// wrap makes the agent run the trainer of a rank of a job with checkpoints. number is its agentRank.
+// wrap makes the agent run the trainer of a rank that has checkpoints or sends beats. number is its
+// agentRank.
 func wrap(job *v1alpha1.TrainingJob, pod *corev1.Pod, attempt, number int32, agent Agent) error {
-	c := spec.Checkpoints(job)
 	trainer := spec.Framework(job).Trainer(&pod.Spec)
-	env, err := checkpointEnv(job, attempt)
+	env, grace, err := contract(job, pod, attempt)
 	if err != nil {
 		return err
 	}
 	asks := agent.ReportURL != "" && spec.AsksToResume(job)
-	trainer.Command = slices.Concat(agentCommand(c, trainer, number, asks), trainer.Command)
+	beats := sendsBeats(job, agent)
+	trainer.Command = slices.Concat(agentCommand(spec.Checkpoints(job), trainer, number, asks), trainer.Command)
 	mountCheckpoints(job, &pod.Spec, trainer)
-	if agent.ReportURL != "" && (number == 0 || asks) { // rank 0 reports for the gang
+	if agent.ReportURL != "" && (number == 0 || asks || beats) { // rank 0 reports for the gang
 		env = append(env, reportEnv(agent)...)
 		mountToken(&pod.Spec, trainer, agent)
 	}
 	if agent.Kubeflow && number == 0 && !spec.NeedsSSH(job) { // mpirun passes no variables on to other nodes
 		env = append(env, corev1.EnvVar{Name: checkpoint.EnvKubeflow, Value: "true"})
 	}
+	if beats {
+		env = append(env, beatEnv)
+	}
 	trainer.Env = withEnv(slices.DeleteFunc(trainer.Env, isContractEnv), env)
-	grace := int64(spec.OrDefault(c.GraceSeconds, spec.DefaultGraceSeconds)) + agentGraceSeconds
-	if g := pod.Spec.TerminationGracePeriodSeconds; g == nil || *g < grace {
-		pod.Spec.TerminationGracePeriodSeconds = &grace
+	if g := pod.Spec.TerminationGracePeriodSeconds; g == nil || *g < grace+agentGraceSeconds {
+		pod.Spec.TerminationGracePeriodSeconds = new(grace + agentGraceSeconds)
 	}
 	return nil
 }
@@ -97,7 +102,7 @@ func install(job *v1alpha1.TrainingJob, pod *corev1.Pod, agent Agent) {
 
 func isContractEnv(e corev1.EnvVar) bool { return slices.Contains(spec.ContractEnv, e.Name) }
 
-// agentCommand returns the command before the trainer's own.
+// agentCommand returns the command before the trainer's own. c is nil for a job without checkpoints.
 func agentCommand(
 	c *v1alpha1.CheckpointSpec, trainer *corev1.Container, number int32, asks bool,
 ) []string {
@@ -105,8 +110,11 @@ func agentCommand(
 	if asks {
 		run = append(run, "--ask-resume")
 	}
-	if c.KeepLast != nil {
+	if c != nil && c.KeepLast != nil {
 		run = append(run, "--retain")
+	}
+	if c == nil { // the trainer can have such variables of its own, from a ConfigMap
+		run = append(run, "--dir=", "--uri=")
 	}
 	if p := trainer.TerminationMessagePath; p != "" {
 		run = append(run, "--termination-log="+p)
@@ -114,9 +122,12 @@ func agentCommand(
 	return append(run, "--")
 }
 
-// mountCheckpoints mounts the volume of the checkpoints into the trainer.
+// mountCheckpoints mounts the volume of the checkpoints, if any, into the trainer.
 func mountCheckpoints(job *v1alpha1.TrainingJob, pod *corev1.PodSpec, trainer *corev1.Container) {
-	c := job.Spec.Checkpoint
+	c := spec.Checkpoints(job)
+	if c == nil {
+		return
+	}
 	if spec.OnVolume(c) {
 		trainer.VolumeMounts = append(trainer.VolumeMounts, checkpointsMount(job))
 		pod.Volumes = append(pod.Volumes, claimVolume(job))

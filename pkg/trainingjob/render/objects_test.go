@@ -26,7 +26,7 @@ func TestObjects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	multi := jobtest.New(0, overMPI)
+	multi, watched := jobtest.New(0, overMPI), jobtest.New(0, fullForm, warn)
 	launcher := spec.RankRef{Role: v1alpha1.RoleLauncher}
 	objects := map[string]client.Object{
 		"mpi-launcher-0":       rendered(t, multi, launcher, 1),
@@ -45,6 +45,10 @@ func TestObjects(t *testing.T) {
 		"checkpoint-worker-0":  rendered(t, saving, worker(0), 2),
 		"checkpoint-worker-3":  rendered(t, saving, worker(3), 2),
 		"checkpoint-s3-worker": rendered(t, jobtest.New(0, onObjectStore), worker(1), 1),
+		"beats-worker-0":       beating(t, jobtest.New(4, warn), worker(0), 1),
+		"beats-worker-3":       beating(t, jobtest.New(4, warn), worker(3), 1),
+		"beats-checkpoint-3":   beating(t, jobtest.New(4, onClaim), worker(3), 2),
+		"beats-master-0":       beating(t, watched, spec.RankRef{Role: v1alpha1.RoleMaster}, 2),
 		"checkpoint-resolver":  resolver,
 		"checkpoint-claim":     Claim(jobtest.New(4, jobtest.Checkpoints)),
 		"checkpoint-claim-own": Claim(jobtest.New(1, ownedClaim)),
@@ -205,12 +209,21 @@ func worker(index int32) spec.RankRef { return spec.RankRef{Role: v1alpha1.RoleW
 // rendered is the pod of a rank, by an operator that is configured in full.
 func rendered(t *testing.T, job *v1alpha1.TrainingJob, rank spec.RankRef, attempt int32) *corev1.Pod {
 	t.Helper()
-	pod, err := Pod(job, rank, attempt, nil, Agent{
-		Image:     "agent:1",
-		ReportURL: "https://operator.example.com:9443/reports",
-		ReportCA:  "-----BEGIN CERTIFICATE-----\n",
-		Audience:  "trainingjob-reports",
-	}, nil)
+	return renderedWith(t, fullAgent, job, rank, attempt)
+}
+
+var fullAgent = Agent{
+	Image:     "agent:1",
+	ReportURL: "https://operator.example.com:9443/reports",
+	ReportCA:  "-----BEGIN CERTIFICATE-----\n",
+	Audience:  "trainingjob-reports",
+}
+
+func renderedWith(
+	t *testing.T, agent Agent, job *v1alpha1.TrainingJob, rank spec.RankRef, attempt int32,
+) *corev1.Pod {
+	t.Helper()
+	pod, err := Pod(job, rank, attempt, nil, agent, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,12 +61,13 @@ func Pod(
 			return nil, err
 		}
 	}
-	if spec.Checkpoints(job) != nil {
+	wrapped := spec.Checkpoints(job) != nil || sendsBeats(job, agent)
+	if wrapped {
 		if err := wrap(job, pod, attempt, agentRank(roles, ref, self.Number), agent); err != nil {
 			return nil, err
 		}
 	}
-	if spec.NeedsAgent(job) {
+	if wrapped || spec.NeedsSSH(job) {
 		install(job, pod, agent)
 	}
 	return pod, nil

@@ -13,7 +13,10 @@ import (
 func NeedsSSH(job *v1alpha1.TrainingJob) bool { return job.Spec.Framework == v1alpha1.FrameworkMPI }
 
 // NeedsAgent reports whether the agent runs in the pods of a job.
-func NeedsAgent(job *v1alpha1.TrainingJob) bool { return Checkpoints(job) != nil || NeedsSSH(job) }
+func NeedsAgent(job *v1alpha1.TrainingJob) bool {
+	mode := Liveness(job).Mode
+	return Checkpoints(job) != nil || NeedsSSH(job) || mode != "" && mode != v1alpha1.LivenessOff
+}
 
 // LauncherWorks reports whether the processes of MPI run on the launcher too.
 func LauncherWorks(job *v1alpha1.TrainingJob) bool {

@@ -30,6 +30,7 @@ func TestRevision(t *testing.T) {
 		"deadline":         {policy(func(p *run) { p.ActiveDeadlineSeconds = new(int64(9)) }), false},
 		"time to live":     {policy(func(p *run) { p.TTLSecondsAfterFinished = new(int32(9)) }), false},
 		"clean pod policy": {policy(func(p *run) { p.CleanPodPolicy = v1alpha1.CleanPodAll }), false},
+		"liveness":         {policy(func(p *run) { p.Liveness = &v1alpha1.LivenessPolicy{Mode: "Warn"} }), false},
 		"success policy":   {func(j *v1alpha1.TrainingJob) { j.Spec.SuccessPolicy = "Leader" }, false},
 		"shared memory": {func(j *v1alpha1.TrainingJob) {
 			j.Spec.SharedMemory = resource.NewQuantity(1, resource.BinarySI)

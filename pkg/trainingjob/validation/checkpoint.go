@@ -170,26 +170,14 @@ func validateObjectStore(c *v1alpha1.CheckpointSpec, path *field.Path) field.Err
 	return nil
 }
 
-// validateTrainer checks that the trainer of a role has a command, which the agent can run, and that it
-// does not use the operator's environment variables and mount path.
+// validateTrainer checks that the agent can run the trainer of a role, and that the trainer does not use the
+// mount path of the checkpoints.
 func validateTrainer(job *v1alpha1.TrainingJob, t template) field.ErrorList {
 	trainer, path := t.trainer(job)
 	if trainer == nil {
 		return nil // validateTemplates finds that
 	}
-	var errs field.ErrorList
-	// validateForm requires one in the simple form, and validateMPI for framework mpi.
-	if len(trainer.Command) == 0 && !t.simple && !spec.NeedsSSH(job) {
-		errs = append(errs, field.Required(path.Child("command"), fmt.Sprintf(
-			"container %q has no command, so the agent that looks after its checkpoints cannot run it: "+
-				"write the image's own entrypoint here, or remove spec.checkpoint", trainer.Name)))
-	}
-	for i, e := range trainer.Env {
-		if slices.Contains(spec.ContractEnv, e.Name) {
-			errs = append(errs, field.Forbidden(path.Child("env").Index(i).Child("name"), e.Name+
-				" is set by the operator, to the same value in every rank: remove it, or remove spec.checkpoint"))
-		}
-	}
+	errs := validateWrapped(job, t, "looks after its checkpoints", "remove spec.checkpoint")
 	c := job.Spec.Checkpoint
 	if !spec.OnVolume(c) {
 		return errs
@@ -200,6 +188,29 @@ func validateTrainer(job *v1alpha1.TrainingJob, t template) field.ErrorList {
 			errs = append(errs, field.Invalid(at, m.MountPath, "the checkpoints' claim is mounted there: "+
 				"remove this mount (and name its claim in spec.checkpoint.pvc.claimName), "+
 				"or set spec.checkpoint.path"))
+		}
+	}
+	return errs
+}
+
+// validateWrapped checks that the trainer of a role has a command, which the agent can run, and that it does
+// not use the operator's environment variables. task of the agent and remedy go into the messages.
+func validateWrapped(job *v1alpha1.TrainingJob, t template, task, remedy string) field.ErrorList {
+	trainer, path := t.trainer(job)
+	if trainer == nil {
+		return nil // validateTemplates finds that
+	}
+	var errs field.ErrorList
+	// validateForm requires one in the simple form, and validateMPI for framework mpi.
+	if len(trainer.Command) == 0 && !t.simple && !spec.NeedsSSH(job) {
+		errs = append(errs, field.Required(path.Child("command"), fmt.Sprintf(
+			"container %q has no command, so the agent that %s cannot run it: "+
+				"write the image's own entrypoint here, or %s", trainer.Name, task, remedy)))
+	}
+	for i, e := range trainer.Env {
+		if slices.Contains(spec.ContractEnv, e.Name) {
+			errs = append(errs, field.Forbidden(path.Child("env").Index(i).Child("name"), e.Name+
+				" is set by the operator, to the same value in every rank: remove it, or "+remedy))
 		}
 	}
 	return errs

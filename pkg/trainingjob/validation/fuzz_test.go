@@ -71,7 +71,10 @@ func allocated() uint64 {
 	return m.TotalAlloc
 }
 
-var agent = render.Agent{Image: "agent:1", ReportURL: "https://reports:9443", Audience: "reports"}
+var agent = render.Agent{
+	Image: "agent:1", ReportURL: "https://reports:9443", Audience: "reports",
+	Liveness: v1alpha1.LivenessAct, MaxLiveness: v1alpha1.LivenessAct,
+}
 
 // renderAll renders what a job has in the cluster: of each role the first and the last rank.
 func renderAll(t *testing.T, job *v1alpha1.TrainingJob) {
