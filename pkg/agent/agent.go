@@ -1,6 +1,7 @@
 // Package agent is the program that runs beside a trainer in its container. It starts the trainer and does
 // the duties of PID 1. It reads the trainer's status file, recognizes complete checkpoints, reports both to
-// the operator, and passes the operator's commands to the trainer.
+// the operator, and passes the operator's commands to the trainer. Where the operator watches the ranks, the
+// agent of each posts beats: how far its trainer is, and what its container does (progress.go, idle.go).
 //
 // The agent has no rights in the cluster and no secret except its token. Its own problems (an unreachable
 // server, a full disk, a malformed status file) never end, slow down or signal the trainer. The agent lists

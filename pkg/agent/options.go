@@ -15,6 +15,8 @@ import (
 type options struct {
 	location
 	statusFile, commandFile string
+	// beatFile is empty where the operator does not watch the ranks.
+	beatFile string
 	// settingsFile is empty where the trainer looks at none.
 	settingsFile string
 	// settings at the start; zero where the environment does not have both numbers.
@@ -84,6 +86,8 @@ func runFlags(f *flag.FlagSet, env func(string) string, o *options, text *unpars
 		"URI of the directory that holds the attempts' directories")
 	f.StringVar(&o.statusFile, "status-file", env(checkpoint.EnvStatusFile),
 		"file that the trainer writes its status to")
+	f.StringVar(&o.beatFile, "beat-file", env(checkpoint.EnvBeatFile),
+		"file that the trainer writes its beats to; empty: the agent posts none")
 	f.StringVar(&o.commandFile, "command-file", env(checkpoint.EnvCommandFile),
 		"file that the trainer reads commands from")
 	f.StringVar(&o.settingsFile, "settings-file", env(checkpoint.EnvSettingsFile),

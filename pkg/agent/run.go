@@ -9,6 +9,7 @@ import (
 	"log"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
@@ -109,7 +110,11 @@ func (r *runner) run() int {
 // removeOldFiles removes what an earlier container left in a shared volume: its status would be taken for
 // this trainer's, and its command would be carried out again.
 func (r *runner) removeOldFiles() {
-	for _, path := range []string{r.opts.statusFile, r.opts.commandFile, r.opts.settingsFile} {
+	paths := []string{r.opts.statusFile, r.opts.commandFile, r.opts.settingsFile}
+	for _, name := range beatFileNames(r.opts.beatFile) {
+		paths = append(paths, filepath.Join(filepath.Dir(r.opts.beatFile), name))
+	}
+	for _, path := range paths {
 		if info, err := os.Lstat(path); path != "" && err == nil && info.Mode().IsRegular() {
 			if err := os.Remove(path); err != nil {
 				r.log.Printf("removing what an earlier run left: %v", err)
@@ -156,8 +161,8 @@ func (r *runner) notStarted(err error) int {
 	return code
 }
 
-// observeAndReport starts the observer and the reporter. finish stops them after one last look and one
-// last report. Each of these is bounded: a volume or a server that hangs must not keep the pod.
+// observeAndReport starts the observer, the beats and the reporter. finish stops them after one last look and
+// one last report. Each of these is bounded: a volume or a server that hangs must not keep the pod.
 func (r *runner) observeAndReport() (finish func()) {
 	o := newObserver(r.opts, r.state, r.clock, r.log)
 	stopObserving, observed := make(chan struct{}), make(chan struct{})
@@ -172,6 +177,11 @@ func (r *runner) observeAndReport() (finish func()) {
 		notify := func(s syscall.Signal) { r.trainer.signal(s, false) }
 		reporter = newReporter(r.opts, r.state, r.clock, r.log, notify)
 		reports.Go(func() { reporter.Run(ctx) })
+	}
+	if r.opts.server.url != "" && r.opts.beatFile != "" {
+		w := newWatcher(r.opts, r.state, r.clock, r.log)
+		go w.run(ctx) // not waited for: a disk may hang
+		reports.Go(func() { w.post(ctx) })
 	}
 	return func() {
 		close(stopObserving)

@@ -72,6 +72,16 @@ func (s *state) takeKubeflow(m kubeflowMessage, now time.Time) {
 	}
 }
 
+// kubeflowStatus is what the trainer has reported by Kubeflow's protocol, if it has named a step; else nil.
+func (s *state) kubeflowStatus() *checkpoint.Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kubeflow == nil || !s.kubeflow.hasStep {
+		return nil
+	}
+	return s.status
+}
+
 // setStopping records that the trainer is asked to stop, before it is.
 func (s *state) setStopping() {
 	s.mu.Lock()
@@ -190,7 +200,7 @@ func (s *state) report(attempt int32) checkpoint.Report {
 		DeliveredID: s.deliveredID, PassedOver: s.passedOver, Problem: s.problemText(),
 	}
 	if st := s.status; st != nil {
-		r.Phase, r.Step, r.TotalSteps = st.Phase, st.Step, st.TotalSteps
+		r.Phase, r.Step, r.TotalSteps = st.Phase.Reported(), st.Step, st.TotalSteps
 		r.Epoch, r.TotalEpochs = st.Epoch, st.TotalEpochs
 		r.StepSeconds, r.Metrics, r.CommandID = st.StepSeconds, st.Metrics, st.CommandID
 		if r.Phase == "" {

@@ -24,7 +24,7 @@ func terminationOf(
 		PassedOver: s.passedOver, Problem: s.problemText(),
 	}
 	if s.status != nil {
-		t.Phase = s.status.Phase
+		t.Phase = s.status.Phase.Reported()
 		if s.kubeflow == nil || s.kubeflow.hasStep {
 			step := s.status.Step
 			t.Step = &step

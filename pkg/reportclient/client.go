@@ -1,7 +1,7 @@
-// Package reportclient answers one question: how, and when, does rank 0 report to the operator?
+// Package reportclient answers one question: how, and when, do ranks report to the operator?
 //
-// Client posts one report, and Reporter decides when the next one is due. pkg/agent uses them in real
-// pods, and lab/simtrainer in simulated ones.
+// Client posts one report of rank 0 or one beat of any rank. Reporter decides when the next report is due,
+// and Beater when the next beat is. pkg/agent uses them in real pods, and lab/simtrainer in simulated ones.
 package reportclient
 
 import (
@@ -58,11 +58,30 @@ func (c *Client) AskResume(ctx context.Context, attempt int32) (string, error) {
 
 // post sends a report with a header that says what the answer may hold.
 func (c *Client) post(ctx context.Context, r checkpoint.Report, header string) (*checkpoint.Answer, error) {
-	req, err := c.request(ctx, r)
+	data, err := c.exchange(ctx, r, func(req *http.Request) { req.Header.Set(header, "1") })
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set(header, "1")
+	return checkpoint.ParseAnswer(data)
+}
+
+// PostBeat sends one beat, on a connection of its own: the server keeps connections for reports. The URL is
+// that of BeatURL.
+func (c *Client) PostBeat(ctx context.Context, b checkpoint.Beat) (*checkpoint.BeatAnswer, error) {
+	data, err := c.exchange(ctx, b, func(req *http.Request) { req.Close = true })
+	if err != nil {
+		return nil, err
+	}
+	return checkpoint.ParseBeatAnswer(data)
+}
+
+// exchange sends a message and returns the body of the answer.
+func (c *Client) exchange(ctx context.Context, message any, change func(*http.Request)) ([]byte, error) {
+	req, err := c.request(ctx, message)
+	if err != nil {
+		return nil, err
+	}
+	change(req)
 	if err := c.trust(); err != nil {
 		return nil, fmt.Errorf("reading the CA: %w", err)
 	}
@@ -78,11 +97,11 @@ func (c *Client) post(ctx context.Context, r checkpoint.Report, header string) (
 	if err != nil {
 		return nil, fmt.Errorf("reading the answer: %w", err)
 	}
-	return checkpoint.ParseAnswer(data)
+	return data, nil
 }
 
-func (c *Client) request(ctx context.Context, r checkpoint.Report) (*http.Request, error) {
-	body, err := checkpoint.Encode(r)
+func (c *Client) request(ctx context.Context, message any) (*http.Request, error) {
+	body, err := checkpoint.Encode(message)
 	if err != nil {
 		return nil, fmt.Errorf("making the report: %w", err)
 	}

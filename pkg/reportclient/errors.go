@@ -19,6 +19,7 @@ const maxRetryAfter = 5 * time.Minute
 
 // rejection is an answer other than 200.
 type rejection struct {
+	code       int
 	text       string
 	retryAfter time.Duration
 }
@@ -33,10 +34,17 @@ func RetryAfter(err error) time.Duration {
 	return 0
 }
 
+// isNotServed reports whether the server has no use for such requests of this pod: it is an earlier version,
+// or the operator does not watch the job's ranks.
+func isNotServed(err error) bool {
+	rejected, ok := errors.AsType[*rejection](err)
+	return ok && (rejected.code == http.StatusNotFound || rejected.code == http.StatusForbidden)
+}
+
 // rejectionOf reads an answer other than 200.
 func rejectionOf(resp *http.Response, body []byte) error {
 	text := checkpoint.Printable(string(body), 200)
-	e := &rejection{text: "the report server answered " + resp.Status}
+	e := &rejection{code: resp.StatusCode, text: "the report server answered " + resp.Status}
 	if text != "" {
 		e.text += ": " + text
 	}
