@@ -60,6 +60,7 @@ func TestAgentAcceptsWhatThePackageWrites(t *testing.T) {
 			t.Setenv(checkpoint.EnvDir, target)
 			t.Setenv(checkpoint.EnvStatusFile, filepath.Join(dir, "status.json"))
 			t.Setenv(checkpoint.EnvCommandFile, filepath.Join(dir, "command.json"))
+			t.Setenv(checkpoint.EnvBeatFile, filepath.Join(dir, "beat"))
 			t.Setenv(checkpoint.EnvJobUID, "0a1b")
 			run(t, pythons.Interpreters(t)[0], "-c", strings.Join([]string{
 				`import os`,
@@ -70,7 +71,17 @@ func TestAgentAcceptsWhatThePackageWrites(t *testing.T) {
 				`path = job.checkpoint_path(7)`,
 				tc.commit,
 				`job.commit(path, 7)`,
+				`job.beat(7, phase="Waiting", where="storage", busy=2.5)`,
 			}, "\n"))
+			beat, err := os.ReadFile(filepath.Join(dir, "beat"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			line, err := checkpoint.ParseBeatLine(beat)
+			if err != nil || *line.Step != 7 || line.Phase != checkpoint.PhaseWaiting || line.Where != "storage" ||
+				line.Busy != 2.5 {
+				t.Errorf("%q: %+v, %v", beat, line, err)
+			}
 			data, err := os.ReadFile(filepath.Join(dir, "status.json"))
 			if err != nil {
 				t.Fatal(err)

@@ -69,7 +69,7 @@ func (t *trainer) configure(env func(string) string) error {
 	t.leader = net.JoinHostPort(env("MASTER_ADDR"), env("MASTER_PORT"))
 	t.dir, t.resumeFrom, t.jobUID = env(checkpoint.EnvDir), env(checkpoint.EnvResume), env(checkpoint.EnvJobUID)
 	t.statusFile, t.commandFile = env(checkpoint.EnvStatusFile), env(checkpoint.EnvCommandFile)
-	t.settingsFile = env(checkpoint.EnvSettingsFile)
+	t.settingsFile, t.beatFile = env(checkpoint.EnvSettingsFile), env(checkpoint.EnvBeatFile)
 	if err == nil && (t.rank < 0 || t.rank >= t.worldSize) {
 		err = fmt.Errorf("RANK is %d, and WORLD_SIZE %d", t.rank, t.worldSize)
 	}

@@ -26,7 +26,7 @@ type trainer struct {
 	interval                time.Duration
 	dir, resumeFrom, jobUID string
 	statusFile, commandFile string
-	settingsFile            string
+	settingsFile, beatFile  string
 
 	// mu guards the rest. While it is free, network and step belong together, so its holder can save.
 	mu         sync.Mutex
@@ -104,6 +104,8 @@ func (t *trainer) save(why string) error {
 	if t.rank != 0 || t.dir == "" || t.saved == t.step {
 		return nil
 	}
+	t.beat(checkpoint.PhaseSaving)
+	defer t.beat(checkpoint.PhaseTraining)
 	err := writeCheckpoint(t.dir, state{t.step, t.network}, checkpoint.Manifest{
 		Version: 1, JobUID: t.jobUID, Attempt: int32(t.attempt), Step: t.step,
 		WorldSize: int32(t.worldSize), Framework: "gotrainer",
@@ -132,6 +134,21 @@ func (t *trainer) writeStatus(phase checkpoint.Phase) error {
 	return replaceFile(t.statusFile, data, false)
 }
 
+// beat shows the progress of every rank, so that the operator finds a rank that hangs. The caller holds mu.
+func (t *trainer) beat(phase checkpoint.Phase) {
+	if t.beatFile == "" {
+		return
+	}
+	f, err := os.OpenFile(t.beatFile, os.O_WRONLY|os.O_CREATE, 0o644)
+	if err == nil {
+		_, err = f.WriteAt(fmt.Appendf(nil, "%d %-52s\n", t.step, phase), 0)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "gotrainer:", err) // the training does not depend on it
+	}
+}
+
 func (t *trainer) begin() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -150,6 +167,7 @@ func (t *trainer) apply(sum []float64, lastSave *time.Time) (stopped bool, err e
 	}
 	t.loss = t.network.descend(sum, t.worldSize)
 	t.step++
+	t.beat(checkpoint.PhaseTraining)
 	// The hexadecimal form of a float loses no bit.
 	if err := t.log.write(line{Event: "step", Step: t.step, Loss: fmt.Sprintf("%x", t.loss)}); err != nil {
 		return false, err

@@ -45,6 +45,7 @@ func attempt(t *testing.T, dir string, n int, resume string, at func(step int64,
 			checkpoint.EnvResume:      resume,
 			checkpoint.EnvStatusFile:  filepath.Join(dir, "status"),
 			checkpoint.EnvCommandFile: filepath.Join(dir, "command"),
+			checkpoint.EnvBeatFile:    filepath.Join(dir, "beat-"+strconv.Itoa(rank)),
 		}
 		r := &trainer{steps: steps, seed: 1, pause: 5 * time.Millisecond, log: eventLog{out: out}}
 		if err := r.configure(func(name string) string { return env[name] }); err != nil {
@@ -60,6 +61,15 @@ func attempt(t *testing.T, dir string, n int, resume string, at func(step int64,
 		if err := <-ends; err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) &&
 			!strings.Contains(err.Error(), "connection reset") {
 			t.Error(err)
+		}
+	}
+	if at == nil { // nothing stops it
+		for rank := range 3 {
+			data, err := os.ReadFile(filepath.Join(dir, "beat-"+strconv.Itoa(rank)))
+			beat, wrong := checkpoint.ParseBeatLine(data)
+			if err != nil || wrong != nil || beat.Step == nil || *beat.Step != steps {
+				t.Errorf("rank %d has the beat %q: %v, %v", rank, data, err, wrong)
+			}
 		}
 	}
 	var lines []line

@@ -49,6 +49,9 @@ class Trainer:
         self.command_file = os.environ.get("TRAININGJOB_COMMAND_FILE", "")
         self.settings_file = os.environ.get("TRAININGJOB_SETTINGS_FILE", "")
         self.interval = float(os.environ.get("CHECKPOINT_INTERVAL_SECONDS", "60"))
+        beat_file = os.environ.get("TRAININGJOB_BEAT_FILE", "")
+        self.beat_fd = os.open(beat_file, os.O_WRONLY | os.O_CREAT, 0o644) if beat_file else None
+        self.busy = 0.0
         torch.manual_seed(args.seed)
         torch.set_num_threads(1)
         torch.use_deterministic_algorithms(True)
@@ -75,6 +78,7 @@ class Trainer:
         """Saves a checkpoint; only rank 0 calls it, with the lock held. The manifest, written last, completes it."""
         if self.saved == self.step or not self.dir:
             return
+        self.beat("Saving")
         where = os.path.join(self.dir, "step-%010d" % self.step)
         os.makedirs(where, exist_ok=True)
         file = os.path.join(where, "state.pt")
@@ -89,6 +93,7 @@ class Trainer:
             "files": [{"name": "state.pt", "size": len(data), "sha256": hashlib.sha256(data).hexdigest()}],
         }).encode())
         self.saved = self.step
+        self.beat("Training")
         self.log(event="save", step=self.step, why=why)
 
     def current_interval(self):
@@ -108,6 +113,12 @@ class Trainer:
         if self.carried_out:
             status["commandId"] = self.carried_out
         write(self.status_file, json.dumps(status).encode(), sync=False)
+
+    def beat(self, phase, where="compute"):
+        """Shows the progress and the place of every rank, so that the operator finds a rank that hangs or is slow."""
+        if self.beat_fd is not None:
+            line = "%d %s %s busy=%.6f" % (self.step, phase, where, self.busy)
+            os.pwrite(self.beat_fd, line.ljust(63).encode() + b"\n", 0)
 
     def listen(self):
         """Handles SIGTERM and commands in its own thread, and saves the last complete step. The main thread
@@ -159,12 +170,15 @@ class Trainer:
         self.log(event="start", step=self.step, resumed=os.environ.get("RESUME_FROM_CHECKPOINT", ""))
         self.report("Training")
         while self.step < self.args.steps:
+            began = time.monotonic()
             g = torch.Generator().manual_seed((self.args.seed * 1_000_003 + self.step) * 1_000 + self.rank)
             x = torch.randn(16, 32, generator=g)
             loss = ((self.model(x) - torch.sin(x @ target).unsqueeze(1)) ** 2).mean()
             self.optimizer.zero_grad()
             loss.backward()
             mean = loss.detach().clone()
+            self.busy += time.monotonic() - began
+            self.beat("Training", "all-reduce")
             try:
                 self.gradients()
                 dist.all_reduce(mean)
@@ -177,6 +191,7 @@ class Trainer:
             with self.whole:
                 self.optimizer.step()
                 self.step += 1
+                self.beat("Training")
                 # The hexadecimal form of a float loses no bit.
                 self.log(event="step", step=self.step, loss=mean.hex())
                 if self.rank == 0 and time.monotonic() - last_save >= self.current_interval():

@@ -11,9 +11,13 @@ from unittest import mock
 class FakeJob:
     def __init__(self):
         self.calls, self.rank, self.saves, self.should_stop = [], 0, False, False
+        self.beats = []
 
     def report(self, step, **values):
         self.calls.append(f"report {step} of {values.get('total')} {values.get('metrics')}")
+
+    def beat(self, step, *, phase):
+        self.beats.append(f"{step} {phase}")
 
     def should_save(self):
         return self.saves
@@ -55,7 +59,7 @@ class CallbacksTest(unittest.TestCase):
         c = self.callback("huggingface", job, transformers=module("transformers", TrainerCallback=object))
         args = Fake(device="cpu", output_dir="/c", num_train_epochs=1)
         state = Fake(global_step=3, max_steps=9, epoch=0.3)
-        control = Fake(should_save=False, should_training_stop=False)
+        control = Fake(should_save=False, should_evaluate=False, should_training_stop=False)
         c.on_train_begin(args, state, control)
         c.on_log(args, state, control, logs={"loss": 0.5, "epoch": 0.3, "note": "x"})
         c.on_step_end(args, state, control)
@@ -64,6 +68,14 @@ class CallbacksTest(unittest.TestCase):
         c.on_step_end(args, state, control)
         self.assertTrue(control.should_save and control.should_training_stop)
         c.on_save(args, state, control)
+        self.assertEqual(["3 Saving", "3 Training"], job.beats)
+        job.beats, control.should_evaluate = [], True
+        c.on_epoch_end(args, state, control)
+        c.on_prediction_step(args, state, control)
+        c.on_evaluate(args, state, control)
+        c.on_save(args, state, control)
+        self.assertEqual(["3 Evaluating", "3 Evaluating", "3 Saving", "3 Training"], job.beats)
+        job.calls.pop()
         c.on_train_end(args, state, control)
         report = "report 3 of 9 {'loss': 0.5}"
         self.assertEqual([report] * 3 + ["commit /c/checkpoint-3 3 False"], job.calls)
@@ -96,6 +108,10 @@ class CallbacksTest(unittest.TestCase):
         want = ["report 1 of 9 {'loss': 1}", "save /c/step-1.ckpt", "commit /c/step-1.ckpt 1 False"]
         self.assertEqual(want, job.calls)
         self.assertTrue(trainer.should_stop)
+        c.on_validation_start(trainer, None)
+        c.on_validation_end(trainer, None)
+        c.on_save_checkpoint(trainer, None, {})
+        self.assertEqual(["1 Training", "1 Evaluating", "1 Training", "1 Saving"], job.beats)
         self.assertEqual((0, 0), (trainer.fit_loop.min_epochs, trainer.fit_loop.epoch_loop.min_steps))
 
     def test_keras(self):
@@ -128,6 +144,9 @@ class CallbacksTest(unittest.TestCase):
         want = ["report 6 of 12 {'loss': 1}", "report 7 of 12 {'loss': 2}"]
         self.assertEqual(want + ["save /c/step-7.keras", "commit /c/step-7.keras 7 False"], job.calls)
         self.assertTrue(c.model.stop_training)
+        c.on_test_begin()
+        c.on_test_end()
+        self.assertEqual(["7 Saving", "7 Training", "7 Evaluating", "7 Training"], job.beats)
 
         # Two ranks that write one file damage it.
         job.rank, job.calls = 1, []

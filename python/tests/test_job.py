@@ -86,6 +86,50 @@ class JobTest(unittest.TestCase):
         self.assertFalse(job.should_save() or job.should_stop)
         self.assertEqual(["command.json"], os.listdir(self.dir))
 
+    def beats(self, job, file="beat"):
+        with open(os.path.join(self.dir, file), "rb") as f:
+            line, _, _ = f.read().partition(b"\n")
+        return line.decode().rstrip()
+
+    def test_all_ranks_beat(self):
+        job = self.job(RANK="1", TRAININGJOB_BEAT_FILE=os.path.join(self.dir, "beat"))
+        job.report(7)
+        self.assertEqual("7 Training", self.beats(job))
+        job.beat(7, phase="Evaluating", where="validation", busy=1.5)
+        self.assertEqual("7 Evaluating validation busy=1.500000", self.beats(job))
+        job.report(7)
+        self.assertEqual("7 Evaluating", self.beats(job), "the evaluation continues")
+        job.beat(8, where="x" * 64, busy=1e11)
+        job.report(9)
+        self.assertEqual("9 Training", self.beats(job), "a line is shorter than the one before")
+        job.complete()
+        self.assertEqual("9 Completed", self.beats(job))
+        self.assertEqual(["beat"], os.listdir(self.dir))
+
+    def test_local_processes_have_files_of_their_own(self):
+        job = self.job(LOCAL_RANK="3", TRAININGJOB_BEAT_FILE=os.path.join(self.dir, "beat"))
+        job.beat(1)
+        self.assertEqual("1 Training", self.beats(job, "beat.3"))
+
+    def test_a_save_is_a_phase(self):
+        job = self.job(TRAININGJOB_BEAT_FILE=os.path.join(self.dir, "beat"))
+        job.report(7)
+        self.write("command.json", {"command": "Checkpoint", "id": "save-1"})
+        self.assertTrue(job.should_save())
+        self.assertEqual("7 Saving", self.beats(job))
+        self.save(job, 7)
+        self.assertEqual("7 Training", self.beats(job))
+
+    def test_beats_never_raise(self):
+        job = self.job(TRAININGJOB_BEAT_FILE=os.path.join(self.dir, "missing", "beat"))
+        with self.assertLogs("trainingjob", logging.WARNING) as logs:
+            for _ in range(3):
+                job.beat(1)
+                job.beat(-1)
+                job.beat(1, phase="Dancing")
+                job.beat(1, where="a b", busy=-1)
+        self.assertEqual(5, len(logs.records), [r.getMessage() for r in logs.records])
+
     def test_ranks(self):
         for want, env in (
             (0, {}),

@@ -15,6 +15,10 @@ MAX_FILES = 20_000
 MAX_FILE_NAME = 512
 MAX_COMMAND_BYTES = 4096
 MAX_URI = 1024
+MAX_WHERE = 64
+MAX_LOCAL_RANK = 1023
+
+PHASES = ("Starting", "Training", "Saving", "Evaluating", "Waiting", "Completed")
 
 _METRIC = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]{0,62}")
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}")
@@ -57,6 +61,17 @@ def is_id(text: object) -> bool:
     return isinstance(text, str) and _ID.fullmatch(text) is not None
 
 
+def is_where(text: object) -> bool:
+    return (
+        isinstance(text, str)
+        and 0 < len(text) <= MAX_WHERE
+        and not _UNPRINTABLE.search(text)
+        and not any(c.isspace() for c in text)
+        and not text.startswith("busy=")
+        and text.isascii()
+    )
+
+
 def metrics(values: Mapping[str, Any], warn: Warn) -> dict[str, Any]:
     """Returns the metrics that the agent accepts, and warns of the others."""
     result: dict[str, Any] = {}
@@ -97,6 +112,16 @@ def number(field: str, value: Any, low: float, high: float, whole: bool, warn: W
         pass
     warn(field, f"{field}={value!r} is not reported: give {kind} from {low} to {high:.0f}")
     return None
+
+
+def beat_line(step: int, phase: str, where: Optional[str], busy: Optional[float]) -> bytes:
+    """Returns the line of a beat file. It usually has 64 bytes, so that nothing is left of an earlier one."""
+    words = [str(step), phase]
+    if where is not None:
+        words.append(where)
+    if busy is not None:
+        words.append(f"busy={busy:.6f}")
+    return " ".join(words).ljust(63).encode() + b"\n"
 
 
 def check_uri(uri: str) -> None:

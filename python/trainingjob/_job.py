@@ -16,6 +16,7 @@ _log = logging.getLogger("trainingjob")
 
 # Variables with the rank of a process: torchrun and the operator, JAX, Open MPI, MPICH.
 _RANKS = ("RANK", "PROCESS_ID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
+_LOCAL_RANKS = ("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID")
 
 
 def _rank_of(environ: Mapping[str, str]) -> int:
@@ -29,6 +30,16 @@ def _rank_of(environ: Mapping[str, str]) -> int:
         return 0 if task["type"] == first and int(task["index"]) == 0 else 1
     except (ValueError, KeyError, TypeError):
         return 0
+
+
+def _beat_file_of(environ: Mapping[str, str]) -> str:
+    """Returns the beat file of this process; empty: the operator does not watch the ranks."""
+    file = environ.get("TRAININGJOB_BEAT_FILE", "")
+    for name in _LOCAL_RANKS:
+        local = environ.get(name, "")
+        if file and local.isdigit() and int(local) <= _files.MAX_LOCAL_RANK:
+            return f"{file}.{int(local)}"
+    return file
 
 
 class Job:
@@ -50,6 +61,9 @@ class Job:
         self._command_file = env.get("TRAININGJOB_COMMAND_FILE", "")
         self._settings_file = env.get("TRAININGJOB_SETTINGS_FILE", "")
         self._interval = env.get("CHECKPOINT_INTERVAL_SECONDS", "")
+        self._beat_file = _beat_file_of(env)
+        self._beat_fd: Optional[int] = None
+        self._beat: tuple[int, str] = (-1, "")
         self._identity: dict[str, Any] = {}
         if _files.is_id(env.get("TRAININGJOB_UID")):
             self._identity["jobUID"] = env["TRAININGJOB_UID"]
@@ -107,6 +121,7 @@ class Job:
 
         It never raises: what the agent would reject, or what cannot be written, is logged once.
         """
+        self.beat(step)
         if not self._reports():
             return
         self._handle_signals()
@@ -128,6 +143,51 @@ class Job:
             self._status.update(step=at, phase="Training")
             self._write_status()
 
+    def beat(
+        self,
+        step: int,
+        *,
+        phase: Optional[str] = None,
+        where: Optional[str] = None,
+        busy: Optional[float] = None,
+    ) -> None:
+        """Shows on every rank that it makes progress, so that the operator finds a rank that hangs.
+
+        report() does it too. phase is Saving, Evaluating or Waiting (for something outside of the job) while no
+        steps are finished; by default it is Training with a new step. where names the place in your program.
+        busy is the time in seconds that this process has computed since its start, without waiting for others.
+
+        It takes a few microseconds and never raises.
+        """
+        if not self._beat_file:
+            return
+        with self._lock:
+            at = _files.number("step", step, 0, _files.MAX_STEP, True, self._warn)
+            if at is None:
+                return
+            if phase is None:
+                phase = self._beat[1] if self._beat[0] == at else "Training"
+            if phase not in _files.PHASES:
+                self._warn("phase", f"phase={phase!r} is not reported: use one of {', '.join(_files.PHASES)}")
+                phase = "Training"
+            if where is not None and not _files.is_where(where):
+                self._warn("where", f"where={where!r} is not reported: use at most 64 characters without spaces")
+                where = None
+            seconds = _files.number("busy", busy, 0, 1e12, False, self._warn)
+            self._beat = (at, phase)
+            try:
+                if self._beat_fd is None:
+                    flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
+                    self._beat_fd = os.open(self._beat_file, flags, 0o644)
+                os.pwrite(self._beat_fd, _files.beat_line(at, phase, where, seconds), 0)
+            except OSError as e:
+                self._warn("beat", f"cannot show progress: {e}")
+
+    def _mark(self, phase: str) -> None:
+        """Shows a phase of the last step."""
+        if self._beat[0] >= 0:
+            self.beat(self._beat[0], phase=phase)
+
     def should_save(self) -> bool:
         """Reports whether to save now: on request, or because the interval has passed since the last commit."""
         self._asks = True
@@ -135,10 +195,16 @@ class Job:
             return False
         with self._lock:
             self._poll()
-            if self._pending is not None or self._owes_save:
-                return True
             interval = self.interval
-            return interval is not None and time.monotonic() - self._last_save >= interval
+            saves = (
+                self._pending is not None
+                or self._owes_save
+                or interval is not None
+                and time.monotonic() - self._last_save >= interval
+            )
+            if saves:
+                self._mark("Saving")
+            return saves
 
     @property
     def should_stop(self) -> bool:
@@ -173,6 +239,7 @@ class Job:
         elif manifest:
             self._write_manifest(where, at)
         self._warn_if_outside(where)
+        self._mark("Training")
         with self._lock:
             self._last_save = time.monotonic()
             if self._owes_save and self._pending is None:
@@ -190,6 +257,7 @@ class Job:
 
     def complete(self) -> None:
         """Reports that all steps are done. Call it before the program exits."""
+        self._mark("Completed")
         if self._handles and threading.current_thread() is threading.main_thread():
             if signal.getsignal(signal.SIGTERM) == self._on_sigterm:
                 signal.signal(signal.SIGTERM, self._previous)

@@ -32,6 +32,16 @@ class TrainingJobCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]
             control.should_save = True
         if stop:
             self._stopped = control.should_training_stop = True
+        self._mark(state, control)
+
+    def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self._mark(state, control)
+
+    def on_prediction_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self._job.beat(state.global_step, phase="Evaluating")
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self._job.beat(state.global_step, phase="Saving" if control.should_save else "Training")
 
     def on_log(
         self, args: Any, state: Any, control: Any, logs: Optional[dict[str, Any]] = None, **kwargs: Any
@@ -46,10 +56,18 @@ class TrainingJobCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]
         # The agent recognizes the Trainer's checkpoints, and leaves their deletion to save_total_limit.
         path = os.path.join(args.output_dir, f"checkpoint-{state.global_step}")
         self._job.commit(path, state.global_step, manifest=False)
+        self._job.beat(state.global_step, phase="Training")
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         if not self._stopped:
             self._job.complete()
+
+    def _mark(self, state: Any, control: Any) -> None:
+        """Shows what the Trainer does next on all ranks. Its own callback has decided before this one."""
+        if control.should_evaluate:
+            self._job.beat(state.global_step, phase="Evaluating")
+        elif control.should_save:
+            self._job.beat(state.global_step, phase="Saving")
 
     def _report(self, args: Any, state: Any) -> None:
         self._job.report(

@@ -70,9 +70,17 @@ class TrainingJobCallback(keras.callbacks.Callback):  # type: ignore[misc, unuse
         self._report(logs)
         save, stop = self._broadcast(self._job.should_save(), self._job.should_stop)
         if save:
+            self._job.beat(self._step, phase="Saving")
             self._save()
+            self._job.beat(self._step, phase="Training")
         if stop:
             self._stopped = self.model.stop_training = True
+
+    def on_test_begin(self, logs: Optional[dict[str, Any]] = None) -> None:
+        self._job.beat(self._step, phase="Evaluating")
+
+    def on_test_end(self, logs: Optional[dict[str, Any]] = None) -> None:
+        self._job.beat(self._step, phase="Training")
 
     def _save(self) -> None:
         path = self._job.checkpoint_path(self._step) + ".keras"

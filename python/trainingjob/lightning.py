@@ -48,11 +48,22 @@ class TrainingJobCallback(Callback):  # type: ignore[misc, unused-ignore]
             path = self._job.checkpoint_path(step) + ".ckpt"
             trainer.save_checkpoint(path)  # on all ranks, with a barrier at its end
             self._job.commit(path, step, manifest=False)
+            self._job.beat(step, phase="Training")
         if stop:
             self._stopped = trainer.should_stop = True
             # Lightning ignores should_stop before these minima.
             trainer.fit_loop.min_epochs = 0
             trainer.fit_loop.epoch_loop.min_steps = 0
+
+    def on_validation_start(self, trainer: Any, pl_module: Any) -> None:
+        self._job.beat(trainer.global_step, phase="Evaluating")
+
+    def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
+        self._job.beat(trainer.global_step, phase="Training")
+
+    def on_save_checkpoint(self, trainer: Any, pl_module: Any, checkpoint: Any) -> None:
+        # Before the files are written. Of other callbacks' saves, the next step shows the end.
+        self._job.beat(trainer.global_step, phase="Saving")
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
         if not self._stopped and not trainer.received_sigterm:
