@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/config"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/backends"
@@ -79,7 +80,7 @@ func newManager(
 		if reports, err = newReportServer(mgr, cfg); err != nil {
 			return nil, err
 		}
-		options.Reports = reports.Store
+		options.Reports, options.Beats = reports.Store, reports.Beats
 	}
 	options.Agent = agentOf(cfg, reports)
 	if err := addMetrics(mgr, cfg, reports); err != nil {
@@ -96,6 +97,8 @@ func agentOf(c config.OperatorConfiguration, reports *reportserver.Server) func(
 			agent = reports.Agent(c.Agent.Image)
 		}
 		agent.SearchPriorityClass, agent.Kubeflow = c.Agent.SearchPriorityClass, c.Reports.Kubeflow
+		agent.Liveness = v1alpha1.LivenessMode(c.Liveness.Mode)
+		agent.MaxLiveness = v1alpha1.LivenessMode(c.Liveness.MaxMode)
 		return agent
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/config"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
@@ -30,5 +31,19 @@ func TestPreemptionIsOff(t *testing.T) {
 	c.Mode = config.PreemptionBroker
 	if got := planning(c); got == nil || !got.Broker {
 		t.Errorf("a broker does both: %+v", got)
+	}
+}
+
+// TestLivenessIsOff: by default only jobs that ask for it are watched, and none is restarted for a hang.
+func TestLivenessIsOff(t *testing.T) {
+	got := agentOf(config.Default(), nil)()
+	if got.Liveness != v1alpha1.LivenessOff || got.MaxLiveness != v1alpha1.LivenessWarn {
+		t.Errorf("mode %s, limit %s", got.Liveness, got.MaxLiveness)
+	}
+	c := config.Default()
+	c.Liveness = config.Liveness{Mode: config.LivenessWarn, MaxMode: config.LivenessAct}
+	got = agentOf(c, nil)()
+	if got.Liveness != v1alpha1.LivenessWarn || got.MaxLiveness != v1alpha1.LivenessAct {
+		t.Errorf("the configured mode became %s, the limit %s", got.Liveness, got.MaxLiveness)
 	}
 }

@@ -25,7 +25,7 @@ const (
 	//	rate=50              steps per second, default 10
 	//	every=10s            between two saves, default $CHECKPOINT_INTERVAL_SECONDS
 	//	save=2s              how long a save takes, default 1s; meanwhile nothing is trained
-	//	start=1s             from the start of the last rank to the first step, default 1s
+	//	start=1s             from the start of the last rank to the first step, default 1s, at most 24h
 	//	on-sigterm=save      save (default): it saves within its grace and exits with 0;
 	//	                     die: it ends at once; ignore: it continues until it is killed;
 	//	                     save-unheard: it saves, and is killed with its agent before it can report
@@ -35,6 +35,13 @@ const (
 	//	fail-attempts=1      that many attempts, default all
 	//	stall-after=150      after so many steps of each attempt it stops training, until the annotation says
 	//	                     something else: a change is followed at once
+	//	stall-attempts=1     it stalls in that many attempts, default all
+	//	stall-rank=2         the others have finished the last step and wait for this rank, which has not
+	//	silent-rank=2        the agent of this rank posts no beats
+	//	slow-rank=2          the others wait for this rank, so that each step takes twice as long
+	//	phases=Evaluating@500:6m,Waiting@900:10s,Training@950:1m
+	//	                     after these steps (at most 4) it trains nothing for that time, and calls that so;
+	//	                     Training is a pause without a name
 	//	torn-at=700          the first save at or after this step never becomes complete
 	//	cannot-load=900      what attempt 1 saved at or after this step is complete, but cannot be loaded
 	AnnotationTrainer = "localcluster.mlplatform.example.com/trainer"

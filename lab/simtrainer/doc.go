@@ -4,7 +4,8 @@
 // It simulates every pod with the annotation localcluster.AnnotationTrainer. Rank 0 trains, saves, resumes,
 // reports to the operator's real report server with a real token of its pod, obeys commands and SIGTERM, and
 // ends as a kubelet would end it, with the agent's termination message. The other ranks end as rank 0 does. A
-// pod that runs `agent resolve` is simulated too.
+// pod that runs `agent resolve` is simulated too. Each rank whose environment has the beat file posts beats
+// with a token of its own pod (beat.go).
 //
 //	pods, leases of dead nodes --watch--> Simulator --kubelet: status, delete--> API server
 //	                                          |

@@ -38,6 +38,8 @@ type Rank struct {
 	Every time.Duration
 	Keep  int
 	Grace time.Duration
+	// Beats: its agent posts beats.
+	Beats bool
 	// ReportTo is where it reports, unless the URL is empty.
 	ReportTo ReportTarget
 }
@@ -65,6 +67,7 @@ func readRank(pod *corev1.Pod) (Rank, error) {
 		start = string(pod.UID)
 	}
 	r := Rank{Start: start, Spec: spec, Container: index, Wrapped: isWrapped(container), Gang: gangOf(pod)}
+	r.Beats = env[checkpoint.EnvBeatFile] != "" && env[checkpoint.EnvReportURL] != ""
 	var errs []error
 	count := func(name string, def, low, high int64) int64 {
 		if env[name] == "" {

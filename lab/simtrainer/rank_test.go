@@ -80,6 +80,21 @@ func TestReadRank(t *testing.T) {
 	}
 }
 
+// TestRanksBeatWhereTheOperatorAsks: any rank that has the beat file and a report server.
+func TestRanksBeatWhereTheOperatorAsks(t *testing.T) {
+	pod := wrappedPod()
+	trainer := &pod.Spec.Containers[1]
+	trainer.Command[2] = "--rank=3"
+	trainer.Env = append(trainer.Env, corev1.EnvVar{Name: checkpoint.EnvBeatFile, Value: "/status/beat"})
+	if r, err := readRank(pod); err != nil || !r.Beats || r.Number != 3 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	set(pod, checkpoint.EnvReportURL, "")
+	if r, err := readRank(pod); err != nil || r.Beats {
+		t.Errorf("without a report server: %+v, %v", r, err)
+	}
+}
+
 func TestReadRankOfOthers(t *testing.T) {
 	object := wrappedPod()
 	set(object, checkpoint.EnvDir, "s3://models/bert/attempt-2")

@@ -3,6 +3,8 @@ package simtrainer
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -34,6 +36,8 @@ type Simulator struct {
 	mu sync.Mutex
 	// leaders by their pod. One with another UID belongs to an earlier pod of the same name.
 	leaders map[types.NamespacedName]*leader
+	// beating are the pods that post beats.
+	beating map[types.NamespacedName]*beating
 	// exits of rank 0, by gang: its pod may be gone before the other ranks have ended.
 	exits map[string]Exit
 }
@@ -43,7 +47,8 @@ func newSimulator(
 ) *Simulator {
 	return &Simulator{
 		client: c, cluster: newClusterReader(c, nodes), kubelet: kubelet{c}, state: f, clock: clock, wake: wake,
-		leaders: map[types.NamespacedName]*leader{}, exits: map[string]Exit{},
+		leaders: map[types.NamespacedName]*leader{}, beating: map[types.NamespacedName]*beating{},
+		exits: map[string]Exit{},
 	}
 }
 
@@ -68,11 +73,13 @@ func (s *Simulator) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 	}
 	switch {
 	case s.cluster.isDead(ctx, pod.Spec.NodeName):
+		s.stopBeating(req.NamespacedName, "")
 		if l := s.leaderOf(pod); l != nil {
 			return ctrl.Result{}, l.freeze(s.clock.Now())
 		}
 		return ctrl.Result{}, nil
 	case pod.Status.Phase != corev1.PodRunning:
+		s.stopBeating(req.NamespacedName, "")
 		return ctrl.Result{}, s.kubelet.removeIfDeleted(ctx, pod)
 	case isResolver(pod):
 		return s.resolve(ctx, pod)
@@ -89,6 +96,7 @@ func (s *Simulator) runRank(ctx context.Context, pod *corev1.Pod) (ctrl.Result, 
 	if kill := killTime(pod); kill != nil && !s.clock.Now().Before(*kill) {
 		return ctrl.Result{}, s.kill(ctx, pod, rank)
 	}
+	s.startBeating(context.WithoutCancel(ctx), pod, rank)
 	if rank.Number != 0 {
 		return s.runFollower(ctx, pod, rank)
 	}
@@ -269,6 +277,7 @@ func (s *Simulator) ensureLeader(ctx context.Context, pod *corev1.Pod, rank Rank
 
 // forget removes the leader of a pod that is gone, or that was replaced by a pod of another UID.
 func (s *Simulator) forget(ctx context.Context, key types.NamespacedName, current types.UID) error {
+	s.stopBeating(key, current)
 	s.mu.Lock()
 	l := s.leaders[key]
 	s.mu.Unlock()
@@ -304,6 +313,12 @@ func (s *Simulator) wakeGang(ctx context.Context, gang string) error {
 
 // Close stops all reporting.
 func (s *Simulator) Close() {
+	s.mu.Lock()
+	keys := slices.Collect(maps.Keys(s.beating))
+	s.mu.Unlock()
+	for _, key := range keys {
+		s.stopBeating(key, "")
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.leaders {

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 )
 
 // OnSIGTERM is what a trainer does on SIGTERM.
@@ -47,10 +49,37 @@ type Spec struct {
 	// StallAfter is after how many steps of each attempt it stops training, and saving on its own, until its
 	// annotation changes; 0: it never stalls.
 	StallAfter int64 `json:"stallAfter,omitempty"`
+	// StallAttempts: it stalls in the first of them; 0: in all. StallRank is the rank that the others then wait
+	// for, with one step less; without it, all have finished the same step.
+	StallAttempts int32        `json:"stallAttempts,omitempty"`
+	StallRank     OptionalRank `json:"stallRank,omitzero"`
+	// SilentRank sends no beats.
+	SilentRank OptionalRank `json:"silentRank,omitzero"`
+	// SlowRank computes while the others wait, so that each step takes twice as long.
+	SlowRank OptionalRank `json:"slowRank,omitzero"`
+	// Pauses without a step, in the order of their steps.
+	Pauses [maxPauses]Pause `json:"pauses,omitzero"`
 	// TornAt: the first save at or after this step never becomes complete; 0: all become complete.
 	TornAt int64 `json:"tornAt,omitempty"`
 	// CannotLoad: what attempt 1 saved at or after this step is complete, but cannot be loaded; 0: all can be.
 	CannotLoad int64 `json:"cannotLoad,omitempty"`
+}
+
+// OptionalRank is the number of a rank; the zero value is none.
+type OptionalRank struct {
+	Set    bool  `json:"set"`
+	Number int32 `json:"number"`
+}
+
+func (r OptionalRank) is(number int32) bool { return r.Set && r.Number == number }
+
+const maxPauses = 4
+
+// Pause is a time without a step, after each time that a step is trained. Phase is what the trainer calls it.
+type Pause struct {
+	Phase  checkpoint.Phase `json:"phase"`
+	Step   int64            `json:"step"`
+	Length time.Duration    `json:"length"`
 }
 
 // keys of the annotation, each with its parser.
@@ -62,7 +91,7 @@ var keys = map[string]func(*Spec, string) error{
 		return
 	},
 	"save":  func(s *Spec, v string) (err error) { s.Save, err = parseDuration(v, 0, time.Hour); return },
-	"start": func(s *Spec, v string) (err error) { s.Start, err = parseDuration(v, 0, time.Hour); return },
+	"start": func(s *Spec, v string) (err error) { s.Start, err = parseDuration(v, 0, 24*time.Hour); return },
 	"on-sigterm": func(s *Spec, v string) error {
 		s.OnSIGTERM = OnSIGTERM(v)
 		if !slices.Contains([]OnSIGTERM{Save, Die, Ignore, SaveUnheard}, s.OnSIGTERM) {
@@ -89,6 +118,15 @@ var keys = map[string]func(*Spec, string) error{
 		return err
 	},
 	"stall-after": func(s *Spec, v string) (err error) { s.StallAfter, err = parseWhole(v, 1, 1<<53); return },
+	"stall-attempts": func(s *Spec, v string) error {
+		n, err := parseWhole(v, 1, 1e6)
+		s.StallAttempts = int32(n)
+		return err
+	},
+	"stall-rank":  func(s *Spec, v string) (err error) { s.StallRank, err = parseRank(v); return },
+	"silent-rank": func(s *Spec, v string) (err error) { s.SilentRank, err = parseRank(v); return },
+	"slow-rank":   func(s *Spec, v string) (err error) { s.SlowRank, err = parseRank(v); return },
+	"phases":      func(s *Spec, v string) (err error) { s.Pauses, err = parsePauses(v); return },
 	"torn-at":     func(s *Spec, v string) (err error) { s.TornAt, err = parseWhole(v, 1, 1<<53); return },
 	"cannot-load": func(s *Spec, v string) (err error) { s.CannotLoad, err = parseWhole(v, 1, 1<<53); return },
 }
@@ -96,8 +134,8 @@ var keys = map[string]func(*Spec, string) error{
 // keyNames lists the keys in the order in which they are documented.
 var keyNames = []string{
 	"steps", "rate", "every", "save", "start", "on-sigterm", "ignore-resume",
-	"fail-at", "exit-code", "fail-attempts", "stall-after", "torn-at",
-	"cannot-load",
+	"fail-at", "exit-code", "fail-attempts", "stall-after", "stall-attempts", "stall-rank", "silent-rank",
+	"slow-rank", "phases", "torn-at", "cannot-load",
 }
 
 // ParseSpec parses an annotation. Its errors say what to write instead.
@@ -126,6 +164,8 @@ func ParseSpec(text string) (Spec, error) {
 		return Spec{}, errors.New("steps is missing: write steps=<how many steps the whole training has>")
 	case spec.FailAt == 0 && (seen["exit-code"] || seen["fail-attempts"]):
 		return Spec{}, errors.New("fail-at is missing: exit-code and fail-attempts say how the trainer fails there")
+	case spec.StallAfter == 0 && (seen["stall-attempts"] || seen["stall-rank"]):
+		return Spec{}, errors.New("stall-after is missing: stall-attempts and stall-rank say how it stalls there")
 	case spec.FailAt > spec.Steps:
 		return Spec{}, fmt.Errorf(
 			"fail-at is %d, beyond steps=%d: give a step that is trained", spec.FailAt, spec.Steps,
@@ -134,10 +174,45 @@ func ParseSpec(text string) (Spec, error) {
 		return Spec{}, fmt.Errorf(
 			"torn-at is %d, beyond steps=%d: give a step that is trained", spec.TornAt, spec.Steps,
 		)
+	case slices.ContainsFunc(spec.Pauses[:], func(p Pause) bool { return p.Step >= spec.Steps }):
+		return Spec{}, fmt.Errorf("phases has a pause after steps=%d: give steps before the last one", spec.Steps)
 	case spec.FailAt > 0 && spec.ExitCode == 0:
 		spec.ExitCode = 1
 	}
 	return spec, nil
+}
+
+func parseRank(text string) (OptionalRank, error) {
+	n, err := parseWhole(text, 0, 1e6)
+	return OptionalRank{Set: true, Number: int32(n)}, err
+}
+
+// parsePauses reads PHASE@STEP:LENGTH, separated by commas.
+func parsePauses(text string) (all [maxPauses]Pause, err error) {
+	wrong := fmt.Errorf(
+		"write at most %d, with rising steps, as in Evaluating@500:6m,Waiting@900:10s,Training@950:1m", maxPauses)
+	last := int64(0)
+	for i, part := range strings.Split(text, ",") {
+		phase, rest, ok := strings.Cut(part, "@")
+		number, length, ok2 := strings.Cut(rest, ":")
+		labels := []checkpoint.Phase{checkpoint.PhaseTraining, checkpoint.PhaseEvaluating, checkpoint.PhaseWaiting}
+		if !ok || !ok2 || i == maxPauses || !slices.Contains(labels, checkpoint.Phase(phase)) {
+			return all, wrong
+		}
+		step, err := parseWhole(number, 1, 1<<53)
+		if err != nil {
+			return all, err
+		}
+		d, err := parseDuration(length, time.Second, 7*24*time.Hour)
+		if err != nil {
+			return all, err
+		}
+		if step <= last {
+			return all, wrong
+		}
+		all[i], last = Pause{checkpoint.Phase(phase), step, d}, step
+	}
+	return all, nil
 }
 
 func parseWhole(text string, low, high int64) (int64, error) {

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 )
 
 func TestParseSpec(t *testing.T) {
@@ -19,6 +21,19 @@ func TestParseSpec(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("all keys: %v (-want +got):\n%s", err, diff)
+	}
+	got, err = ParseSpec("steps=900 start=24h stall-after=9 stall-attempts=1 stall-rank=0 silent-rank=1 " +
+		"slow-rank=2 phases=Evaluating@500:6m,Training@501:1s")
+	want = Spec{
+		Steps: 900, Rate: 10, Save: time.Second, Start: 24 * time.Hour, OnSIGTERM: Save,
+		StallAfter: 9, StallAttempts: 1, StallRank: OptionalRank{true, 0},
+		SilentRank: OptionalRank{true, 1}, SlowRank: OptionalRank{true, 2},
+		Pauses: [maxPauses]Pause{
+			{checkpoint.PhaseEvaluating, 500, 6 * time.Minute}, {checkpoint.PhaseTraining, 501, time.Second},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("the keys for hangs: %v (-want +got):\n%s", err, diff)
 	}
 	got, err = ParseSpec("steps=1 fail-at=1")
 	want = Spec{
@@ -34,26 +49,36 @@ func TestParseSpec(t *testing.T) {
 
 func TestParseSpecRejects(t *testing.T) {
 	cases := map[string]string{
-		"":                              "steps is missing",
-		"rate=5":                        "steps is missing",
-		"steps=0":                       `steps is "0": give a whole number from 1`,
-		"steps=1.5":                     "give a whole number",
-		"steps=5 steps=6":               "steps is there twice",
-		"steps=5 speed=6":               `"speed" is unknown: use steps, rate`,
-		"steps=5 save":                  "no key=value",
-		"steps=5,rate=6":                "give a whole number",
-		"steps=5 rate=NaN":              "give a number from 0.001",
-		"steps=5 rate=0":                "give a number from 0.001",
-		"steps=5 every=10":              "give a time",
-		"steps=5 every=0s":              "give a time from 100ms",
-		"steps=5 save=-1s":              "give a time from 0s",
-		"steps=5 on-sigterm=exit":       "write save, die, ignore or save-unheard",
-		"steps=5 ignore-resume=no":      "write true or false",
-		"steps=5 exit-code=3":           "fail-at is missing",
-		"steps=5 fail-attempts=3":       "fail-at is missing",
-		"steps=5 fail-at=6":             "beyond steps=5",
-		"steps=5 torn-at=6":             "beyond steps=5",
-		"steps=5 exit-code=0 fail-at=1": "give a whole number from 1 to 255",
+		"":                                         "steps is missing",
+		"rate=5":                                   "steps is missing",
+		"steps=0":                                  `steps is "0": give a whole number from 1`,
+		"steps=1.5":                                "give a whole number",
+		"steps=5 steps=6":                          "steps is there twice",
+		"steps=5 speed=6":                          `"speed" is unknown: use steps, rate`,
+		"steps=5 save":                             "no key=value",
+		"steps=5,rate=6":                           "give a whole number",
+		"steps=5 rate=NaN":                         "give a number from 0.001",
+		"steps=5 rate=0":                           "give a number from 0.001",
+		"steps=5 every=10":                         "give a time",
+		"steps=5 every=0s":                         "give a time from 100ms",
+		"steps=5 save=-1s":                         "give a time from 0s",
+		"steps=5 on-sigterm=exit":                  "write save, die, ignore or save-unheard",
+		"steps=5 ignore-resume=no":                 "write true or false",
+		"steps=5 exit-code=3":                      "fail-at is missing",
+		"steps=5 fail-attempts=3":                  "fail-at is missing",
+		"steps=5 fail-at=6":                        "beyond steps=5",
+		"steps=5 torn-at=6":                        "beyond steps=5",
+		"steps=5 exit-code=0 fail-at=1":            "give a whole number from 1 to 255",
+		"steps=5 stall-rank=1":                     "stall-after is missing",
+		"steps=5 stall-attempts=1":                 "stall-after is missing",
+		"steps=5 slow-rank=-1":                     "give a whole number from 0",
+		"steps=5 phases=Saving@2:5s":               "write at most 4",
+		"steps=5 phases=Waiting@2":                 "write at most 4",
+		"steps=5 phases=Waiting@0:5s":              "give a whole number from 1",
+		"steps=5 phases=Waiting@1:5":               "give a time",
+		"steps=5 phases=Waiting@5:5s":              "phases has a pause after steps=5",
+		"steps=9 phases=Waiting@2:5s,Waiting@2:5s": "rising steps",
+		"steps=9 phases=Waiting@1:5s,Waiting@2:5s,Waiting@3:5s,Waiting@4:5s,Waiting@5:5s": "at most 4",
 	}
 	for text, want := range cases {
 		if _, err := ParseSpec(text); err == nil || !strings.Contains(err.Error(), want) {

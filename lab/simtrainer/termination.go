@@ -47,7 +47,8 @@ func viewCheckpoints(
 func reportOf(t Trainer, now time.Time, r Rank, view checkpointView, delivered string) checkpoint.Report {
 	status, first := t.Status(now)
 	return checkpoint.Report{
-		Attempt: r.Attempt, Start: r.Start, Phase: status.Phase, Step: status.Step, TotalSteps: status.TotalSteps,
+		Attempt: r.Attempt, Start: r.Start, Phase: status.Phase.Reported(), Step: status.Step,
+		TotalSteps:  status.TotalSteps,
 		StepSeconds: status.StepSeconds, Metrics: status.Metrics, FirstStep: first,
 		Checkpoint: view.checkpoint, Layout: view.layout, PassedOver: view.passedOver,
 		CommandID: status.CommandID, DeliveredID: delivered,
@@ -67,7 +68,7 @@ func terminationOf(e Exit, attempt int32) checkpoint.Termination {
 func leaderTerminationOf(t Trainer, attempt int32, view checkpointView) checkpoint.Termination {
 	message := terminationOf(*t.Exit, attempt)
 	step := t.Step
-	message.Phase, message.Step = t.Phase, &step
+	message.Phase, message.Step = t.Phase.Reported(), &step
 	message.Checkpoint, message.Layout, message.PassedOver = view.checkpoint, view.layout, view.passedOver
 	return message
 }

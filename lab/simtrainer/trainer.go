@@ -29,6 +29,8 @@ type Trainer struct {
 	Step  int64            `json:"step"`
 	// Waiting for a missing rank: no step is trained.
 	Waiting bool `json:"waits,omitempty"`
+	// PauseEnd is when the current pause ends (see Spec.Pauses); zero: there is none.
+	PauseEnd time.Time `json:"pauseEnd,omitzero"`
 	// Saved is the step of its last save, SaveDue when the next one begins.
 	Saved   int64     `json:"saved,omitempty"`
 	SaveDue time.Time `json:"saveDue,omitzero"`
@@ -91,32 +93,60 @@ func (t Trainer) startStep() int64 {
 
 // stallsAfter is the last step before the trainer stalls; 0: it does not stall.
 func (t Trainer) stallsAfter() int64 {
-	if t.Config.Spec.StallAfter == 0 {
+	s := t.Config.Spec
+	if s.StallAfter == 0 || s.StallAttempts > 0 && t.Config.Attempt > s.StallAttempts {
 		return 0
 	}
-	return t.startStep() + t.Config.Spec.StallAfter
+	return t.startStep() + s.StallAfter
+}
+
+// hasStalled reports whether it finishes no more steps, although no rank is missing.
+func (t Trainer) hasStalled() bool {
+	stall := t.stallsAfter()
+	return stall > 0 && t.Step >= stall && t.Phase == checkpoint.PhaseTraining
+}
+
+// rate in steps per second.
+func (t Trainer) rate() float64 {
+	if t.Config.Spec.SlowRank.Set {
+		return t.Config.Spec.Rate / 2
+	}
+	return t.Config.Spec.Rate
+}
+
+// nextPause is the next one on the way; its step is 0 if there is none.
+func (t Trainer) nextPause() Pause {
+	for _, p := range t.Config.Spec.Pauses {
+		if p.Step > t.Step {
+			return p
+		}
+	}
+	return Pause{}
 }
 
 // stepAt is the last finished step at a time before the next event.
 func (t Trainer) stepAt(now time.Time) int64 {
-	if t.Phase != checkpoint.PhaseTraining || t.Waiting || t.Exit != nil {
+	if t.Phase != checkpoint.PhaseTraining || t.Waiting || t.Exit != nil || !t.PauseEnd.IsZero() {
 		return t.Step
 	}
 	if !t.Frozen.IsZero() {
 		now = t.Frozen
 	}
 	const rounding = 1e-6 // of a step: times are rounded to nanoseconds
-	trained := int64(math.Floor(now.Sub(t.Since).Seconds()*t.Config.Spec.Rate + rounding))
+	trained := int64(math.Floor(now.Sub(t.Since).Seconds()*t.rate() + rounding))
 	last := t.Config.Spec.Steps
 	if stall := t.stallsAfter(); stall > 0 {
 		last = min(last, stall)
+	}
+	if p := t.nextPause(); p.Step > 0 {
+		last = min(last, p.Step)
 	}
 	return min(t.Step+max(trained, 0), max(last, t.Step))
 }
 
 // beginSave begins a save.
 func (t Trainer) beginSave(at time.Time) (Trainer, *SaveEvent) {
-	t.Step = t.stepAt(at)
+	t.Step, t.PauseEnd = t.stepAt(at), time.Time{} // a save ends a pause
 	t.Phase, t.Since = checkpoint.PhaseSaving, at
 	return t, &SaveEvent{Step: t.Step, At: at}
 }

@@ -49,6 +49,8 @@ func (t Trainer) nextUnlessKilled() (time.Time, transition) {
 	switch {
 	case t.Phase == checkpoint.PhaseSaving:
 		return t.Since.Add(t.Config.Spec.Save), Trainer.saved
+	case !t.PauseEnd.IsZero():
+		return t.PauseEnd, Trainer.pauseEnded
 	case t.Waiting:
 		return time.Time{}, nil
 	case t.Phase == checkpoint.PhaseStarting:
@@ -64,6 +66,11 @@ func (t Trainer) nextUnlessKilled() (time.Time, transition) {
 		}
 		if stalls := t.reaches(stall); stalls.Before(at) {
 			at, do = stalls, Trainer.stalled
+		}
+	}
+	if p := t.nextPause(); p.Step > 0 {
+		if pauses := t.reaches(p.Step); pauses.Before(at) {
+			at, do = pauses, Trainer.pauses
 		}
 	}
 	due := t.SaveDue
@@ -88,7 +95,7 @@ func (t Trainer) failsAfter() int64 {
 // reaches is when a step will be finished, in a century at most: a time.Duration holds no more than three.
 func (t Trainer) reaches(step int64) time.Time {
 	const century = 100 * 365 * 24 * 3600
-	seconds := min(float64(max(step-t.Step, 0))/t.Config.Spec.Rate, century)
+	seconds := min(float64(max(step-t.Step, 0))/t.rate(), century)
 	return t.Since.Add(time.Duration(math.Ceil(seconds * float64(time.Second))))
 }
 
@@ -143,6 +150,17 @@ func (t Trainer) failed(at time.Time) (Trainer, *SaveEvent) {
 		At: at, Code: t.Config.Spec.ExitCode, Reason: checkpoint.ExitExited,
 		Log: fmt.Sprintf("simulated failure after step %d", t.Step),
 	}
+	return t, nil
+}
+
+func (t Trainer) pauses(at time.Time) (Trainer, *SaveEvent) {
+	p := t.nextPause()
+	t.Step, t.Phase, t.Since, t.PauseEnd = p.Step, p.Phase, at, at.Add(p.Length)
+	return t, nil
+}
+
+func (t Trainer) pauseEnded(at time.Time) (Trainer, *SaveEvent) {
+	t.Phase, t.Since, t.PauseEnd = checkpoint.PhaseTraining, at, time.Time{}
 	return t, nil
 }
 

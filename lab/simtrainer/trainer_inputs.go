@@ -101,7 +101,7 @@ func (t Trainer) Thaw(now time.Time) Trainer {
 	}
 	by := now.Sub(t.Frozen)
 	t.Frozen = time.Time{}
-	for _, at := range []*time.Time{&t.Since, &t.SaveDue, &t.KillAt} {
+	for _, at := range []*time.Time{&t.Since, &t.SaveDue, &t.KillAt, &t.PauseEnd} {
 		if !at.IsZero() {
 			*at = at.Add(by)
 		}

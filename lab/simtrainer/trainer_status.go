@@ -13,7 +13,7 @@ import (
 func (t Trainer) Status(now time.Time) (s checkpoint.Status, first *int64) {
 	s = checkpoint.Status{
 		Step: t.stepAt(now), TotalSteps: t.Config.Spec.Steps, Phase: t.Phase,
-		StepSeconds: 1 / t.Config.Spec.Rate, CommandID: t.CommandID,
+		StepSeconds: 1 / t.rate(), CommandID: t.CommandID,
 	}
 	if s.Step > t.startStep() {
 		n := t.startStep() + 1

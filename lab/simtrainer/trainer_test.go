@@ -162,6 +162,39 @@ func TestTrainer(t *testing.T) {
 			want: "11s saving 500\n13s saved 500 in 2s\n60s saving 1100\n62s saved 1100 in 2s\n" +
 				"64s saving 1200\n66s saved 1200 in 2s\n66s Completed at step 1200, exit code 0 \n",
 		},
+		"stalled in the first attempt": {
+			reason: "the restart helps",
+			spec:   "steps=1200 rate=50 every=10s save=2s stall-after=600 stall-attempts=1", attempt: 2, resume: 500,
+			until: 17,
+			want:  "11s saving 1000\n13s saved 1000 in 2s\n17s saving 1200\n17s Saving at step 1200\n",
+		},
+		"a slow rank": {
+			reason: "each step takes twice as long", spec: "steps=1200 rate=50 slow-rank=2", until: 5,
+			want: "5s Training at step 100\n",
+		},
+		"evaluates": {
+			reason: "nothing is trained or saved meanwhile; an overdue save happens right after",
+			spec:   "steps=1200 rate=50 every=10s save=2s phases=Evaluating@100:20s,Training@200:5s", until: 30,
+			want: "23s saving 100\n25s saved 100 in 2s\n30s Training at step 200\n",
+		},
+		"evaluates, and a peer is gone": {
+			reason: "it evaluates alone, and trains once the peer is back",
+			spec:   "steps=1200 rate=50 every=100s phases=Evaluating@100:20s",
+			inputs: []input{setWaiting(10, true), setWaiting(40, false)}, until: 41,
+			want: "41s Training at step 150\n",
+		},
+		"evaluates on a node that dies": {
+			reason: "the evaluation continues when the node is back",
+			spec:   "steps=1200 rate=50 every=100s phases=Evaluating@100:20s",
+			inputs: []input{withoutSave(13, Trainer.Freeze), withoutSave(113, Trainer.Thaw)}, until: 122,
+			want: "122s Evaluating at step 100\n",
+		},
+		"evaluates, SIGTERM": {
+			reason: "it saves from another thread",
+			spec:   "steps=1200 rate=50 every=100s save=2s phases=Evaluating@100:20s",
+			inputs: []input{sigterm(10, 30)}, until: 100,
+			want: "10s saving 100\n12s saved 100 in 2s\n12s Exited at step 100, exit code 0 \n",
+		},
 		"SIGTERM while it saves": {
 			reason: "the save in progress is enough", spec: "steps=1200 rate=50 every=10s save=2s",
 			inputs: []input{sigterm(12, 30)}, until: 100,

@@ -14,6 +14,9 @@ import (
 
 const head = "apiVersion: config.mlplatform.example.com/v1alpha1\nkind: OperatorConfiguration\n"
 
+// watched is what the default mode of liveness needs.
+const watched = "reports: {bindAddress: ':9443', url: 'https://a', certificateDir: /c}\nagent: {image: a}\n"
+
 func with(change func(*OperatorConfiguration)) OperatorConfiguration {
 	c := Default()
 	change(&c)
@@ -33,8 +36,9 @@ schedulers: {volcano: {waitForInqueue: false}}
 `, with(func(c *OperatorConfiguration) {
 			c.LeaderElection.Enabled, c.Metrics.Secure, c.Schedulers.Volcano.WaitForInqueue = false, false, false
 		})},
-		"off without quotes": {"YAML 1.1 reads Off as false", head + "preemption: {mode: Off, maxPlans: 1}",
-			with(func(c *OperatorConfiguration) { c.Preemption.MaxPlans = 1 })},
+		"off without quotes": {"YAML 1.1 reads Off as false",
+			head + "preemption: {mode: Off, maxPlans: 1}\nliveness: {mode: Off, maxMode: Off}",
+			with(func(c *OperatorConfiguration) { c.Preemption.MaxPlans, c.Liveness.MaxMode = 1, LivenessOff })},
 		"everything": {"every key of the documentation is read", head + `
 watchNamespaces: [team-a, team-b]
 leaderElection: {enabled: true, namespace: ml}
@@ -61,6 +65,7 @@ lifecycle: {keepPlaceSeconds: 60, startTimeoutSeconds: 600, forceDeleteAfterSeco
 preemption:
   {mode: Broker, maxDelaySeconds: 60, minRunSeconds: 0, maxRounds: 2, lossCapSeconds: 7200,
     unknownStartSeconds: 60, maxPlans: 2}
+liveness: {mode: Warn, maxMode: Act}
 workers: 3
 `, with(func(c *OperatorConfiguration) {
 			c.WatchNamespaces = []string{"team-a", "team-b"}
@@ -85,6 +90,7 @@ workers: 3
 				Mode: PreemptionBroker, MaxDelaySeconds: 60, MinRunSeconds: 0, MaxRounds: 2, LossCapSeconds: 7200,
 				UnknownStartSeconds: 60, MaxPlans: 2,
 			}
+			c.Liveness = Liveness{Mode: LivenessWarn, MaxMode: LivenessAct}
 		})},
 	}
 	for name, tc := range tests {
@@ -165,7 +171,16 @@ func TestParseRefuses(t *testing.T) {
 		"a negative run":          {head + "preemption: {minRunSeconds: -1}", "preemption.minRunSeconds"},
 		"a start of two days":     {head + "preemption: {unknownStartSeconds: 172800}", "unknownStartSeconds"},
 		"preemption without plan": {head + "preemption: {maxPlans: 0}", "preemption.maxPlans"},
-		"a bad namespace":         {head + "leaderElection: {namespace: A_B}", "leaderElection.namespace"},
+		"an unknown mode of liveness": {head + "liveness: {mode: Kill}",
+			`liveness.mode: Unsupported value: "Kill": supported values: "Off", "Warn", "Act"`},
+		"an unknown limit of liveness": {head + "liveness: {maxMode: 'No'}", "liveness.maxMode: Unsupported value"},
+		"a mode above the limit": {head + watched + "liveness: {mode: Act}",
+			`liveness.mode: Invalid value: "Act": exceeds liveness.maxMode Warn: raise liveness.maxMode`},
+		"liveness without reports": {head + "agent: {image: a}\nliveness: {mode: Warn}",
+			`liveness.mode: Invalid value: "Warn": all ranks send beats to the report server: set reports`},
+		"liveness without an agent": {head + strings.Replace(watched, "image: a", "", 1) + "liveness: {mode: Warn}",
+			"the agent of each rank sends beats: set agent.image, or liveness.mode Off"},
+		"a bad namespace": {head + "leaderElection: {namespace: A_B}", "leaderElection.namespace"},
 		"jobs without a queue for Kueue and for another": {
 			head + "defaultScheduler: volcano\nschedulers: {kueue: {manageJobsWithoutQueueName: true}}",
 			`defaultScheduler: Invalid value: "volcano": schedulers.kueue.manageJobsWithoutQueueName`,

@@ -31,6 +31,7 @@ func Default() OperatorConfiguration {
 			Mode: PreemptionOff, MaxDelaySeconds: 120, MinRunSeconds: 600, MaxRounds: 3, MaxPlans: 8,
 			LossCapSeconds: 3600, UnknownStartSeconds: 120,
 		},
-		Workers: 10,
+		Liveness: Liveness{Mode: LivenessOff, MaxMode: LivenessWarn},
+		Workers:  10,
 	}
 }

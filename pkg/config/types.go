@@ -76,6 +76,8 @@ type OperatorConfiguration struct {
 	Lifecycle Lifecycle `json:"lifecycle"`
 	// Preemption configures how the operator chooses victims for gangs that do not fit.
 	Preemption Preemption `json:"preemption"`
+	// Liveness configures what the operator does about gangs that hang.
+	Liveness Liveness `json:"liveness"`
 	// Workers is the number of jobs that the operator reconciles at the same time, 1 to 100.
 	Workers int `json:"workers"`
 }
@@ -295,6 +297,33 @@ type Preemption struct {
 	MaxPlans int `json:"maxPlans"`
 }
 
+// Liveness configures what the operator does about gangs that hang, see runPolicy.liveness of the job. Modes
+// other than Off require reports and agent.image.
+type Liveness struct {
+	// Mode of jobs with spec.checkpoint that set none: Off, Warn (report hangs, and the rank at fault) or Act
+	// (also restart the gang from its latest checkpoint). Jobs of framework mpi stay Off. Changes between Off
+	// and another mode take effect with a job's next attempt.
+	Mode LivenessMode `json:"mode"`
+	// MaxMode is the highest mode that any job can have: Off, Warn or Act. A higher mode of a job acts as this
+	// one.
+	MaxMode LivenessMode `json:"maxMode"`
+}
+
+// LivenessMode is a value of Liveness.Mode and Liveness.MaxMode.
+type LivenessMode string
+
+// Values of LivenessMode, from the weakest to the strongest.
+const (
+	LivenessOff  = LivenessMode(v1alpha1.LivenessOff)
+	LivenessWarn = LivenessMode(v1alpha1.LivenessWarn)
+	LivenessAct  = LivenessMode(v1alpha1.LivenessAct)
+)
+
+// UnmarshalJSON parses a mode, as that of PreemptionMode does.
+func (m *LivenessMode) UnmarshalJSON(data []byte) error {
+	return unmarshalMode(data, m, LivenessOff)
+}
+
 // PreemptionMode is a value of Preemption.Mode.
 type PreemptionMode string
 
@@ -308,9 +337,16 @@ const (
 // UnmarshalJSON parses a mode. In YAML 1.1, which Kubernetes' tools use, Off without quotes is the boolean
 // false.
 func (m *PreemptionMode) UnmarshalJSON(data []byte) error {
+	return unmarshalMode(data, m, PreemptionOff)
+}
+
+func unmarshalMode[M ~string](data []byte, m *M, off M) error {
 	if string(data) == "false" {
-		*m = PreemptionOff
+		*m = off
 		return nil
 	}
-	return json.Unmarshal(data, (*string)(m))
+	var text string
+	err := json.Unmarshal(data, &text)
+	*m = M(text)
+	return err
 }

@@ -43,8 +43,12 @@ type gatherer struct {
 	// agent as it is configured now; nil where there is none.
 	agent func() render.Agent
 	// reports is nil where no server receives reports.
-	reports   Reports
-	lifecycle observation.Lifecycle
+	reports Reports
+	// beats is nil where no server receives them.
+	beats Beats
+	// leadsSince is the time of the first reconcile, before which this process did not lead.
+	leadsSince func() time.Time
+	lifecycle  observation.Lifecycle
 	// gpus are what counts as such; none: the default ones.
 	gpus []string
 	// gpuDeviceClasses are the device classes that count as GPUs.
@@ -85,6 +89,7 @@ func (g *gatherer) gather(ctx context.Context, job *v1alpha1.TrainingJob) (*memo
 	}
 	s.Backend, s.SchedulerProblem = g.availability.Choose(job)
 	g.gatherReport(s)
+	g.gatherBeats(ctx, s)
 	var clusterObjects scheduler.Objects
 	if kinds := g.availability.ClusterKinds(s.Backend, spec.Within(job) != ""); len(kinds) > 0 {
 		if clusterObjects, err = g.clusterObjects.List(ctx, g.client.Scheme(), kinds); err != nil {

@@ -20,3 +20,11 @@ type Reports interface {
 	// Forget drops a deleted job.
 	Forget(job types.UID)
 }
+
+// Beats holds the last beat of every rank. Beats cause no reconcile.
+type Beats interface {
+	// Of returns the beats of a job's ranks since this process leads, by the UID of the pod.
+	Of(job types.UID) map[types.UID]observation.ReceivedBeat
+	// Interval that the report server asks for between two beats of a rank.
+	Interval() time.Duration
+}

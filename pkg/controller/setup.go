@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -67,6 +68,8 @@ type Options struct {
 	Planning *planner.Options
 	// Reports of rank 0; nil: no server receives reports.
 	Reports Reports
+	// Beats of the ranks; nil: no server receives them.
+	Beats Beats
 	// Client for every read and write but uncached reads; default: the manager's. Tests count and fail its
 	// writes.
 	Client client.Client
@@ -217,7 +220,8 @@ func newReconciler(d dependencies, o Options) *Reconciler {
 				state: d.clusterState, states: d.states, live: live, autoscaler: d.autoscaler,
 				nameOthers: o.NameOtherNamespaces, since: o.Clock.Now(),
 			},
-			agent: o.Agent, reports: o.Reports, lifecycle: o.lifecycle(), gpus: o.GPUs,
+			agent: o.Agent, reports: o.Reports, beats: o.Beats, leadsSince: sync.OnceValue(o.Clock.Now),
+			lifecycle: o.lifecycle(), gpus: o.GPUs,
 			gpuDeviceClasses: o.GPUDeviceClasses,
 			gpuTolerations:   o.GPUTolerations, mlflowTrackingURI: o.MLflowTrackingURI,
 		},

@@ -95,6 +95,9 @@ func job(name string, phase v1alpha1.Phase, since int) v1alpha1.TrainingJob {
 // running is a job that trains, with every field that a metric reads.
 func running() v1alpha1.TrainingJob {
 	j := job("bert", v1alpha1.PhaseRunning, 60)
+	j.Status.Liveness = &v1alpha1.LivenessStatus{
+		State: v1alpha1.LivenessHung, ReportingRanks: 3, WatchedRanks: 4,
+	}
 	j.Labels = map[string]string{v1alpha1.LabelKueuePriority: "high"}
 	j.Spec.Checkpoint = &v1alpha1.CheckpointSpec{}
 	st := &j.Status

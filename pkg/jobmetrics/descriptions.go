@@ -28,6 +28,8 @@ const (
 	nameCheckpointInterval = "trainingjob_checkpoint_interval_seconds"
 	nameLastCheckpoint     = "trainingjob_last_checkpoint_timestamp_seconds"
 	nameGoodput            = "trainingjob_goodput_ratio"
+	nameReportingRanks     = "trainingjob_reporting_ranks"
+	nameWatchedRanks       = "trainingjob_watched_ranks"
 	nameRankInfo           = "trainingjob_rank_info"
 	nameJobsLeftOut        = "trainingjob_jobs_left_out"
 	nameRanksLeftOut       = "trainingjob_ranks_left_out"
@@ -78,7 +80,7 @@ func JobDescriptions() []metric.Description {
 	attempts := ofJob(nameAttempts, "Started attempts.")
 	attempts.Type = metric.Counter
 	condition := ofJob(nameCondition, "1 for each true condition.", "condition")
-	condition.Cardinality = "jobs × 13 conditions"
+	condition.Cardinality = "jobs × 15 conditions"
 	ranks := ofJob(nameRankInfo, "1 for each rank of a gang that holds nodes, with its pod.", "worker", "pod")
 	ranks.Cardinality = "ranks that hold nodes, up to metrics.jobs.rankLimit"
 	return []metric.Description{
@@ -99,6 +101,8 @@ func JobDescriptions() []metric.Description {
 		ofJob(nameLastCheckpoint, "Time of the latest complete checkpoint, by the clock of its writer."),
 		ofJob(nameGoodput,
 			"Share of the time since creation that was running and not lost, when a run last ended."),
+		ofJob(nameReportingRanks, "Ranks that train and report. Only of running jobs with runPolicy.liveness."),
+		ofJob(nameWatchedRanks, "Ranks that train. Only of running jobs with runPolicy.liveness."),
 		ranks,
 		{Name: nameJobsLeftOut, Type: metric.Gauge, Cardinality: "1",
 			Help: "Jobs without series, because there are more than metrics.jobs.limit."},

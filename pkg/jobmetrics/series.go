@@ -39,6 +39,10 @@ func seriesOf(job *v1alpha1.TrainingJob, gpus framework.GPUs) []series {
 	o.addAllocation(gpus)
 	o.addProgress()
 	o.addCheckpoints()
+	if l := job.Status.Liveness; l != nil && l.State != "" {
+		o.add(nameReportingRanks, float64(l.ReportingRanks))
+		o.add(nameWatchedRanks, float64(l.WatchedRanks))
+	}
 	if w := job.Status.Work; w != nil && w.Goodput != nil {
 		o.add(nameGoodput, float64(*w.Goodput)/100)
 	}
@@ -75,8 +79,8 @@ var conditions = []string{
 	v1alpha1.ConditionCreated, v1alpha1.ConditionReady, v1alpha1.ConditionAdmitted, v1alpha1.ConditionRunning,
 	v1alpha1.ConditionRestarting, v1alpha1.ConditionPreempted, v1alpha1.ConditionSuspended,
 	v1alpha1.ConditionInvalidSpec, v1alpha1.ConditionCheckpointUnknown, v1alpha1.ConditionResumeIgnored,
-	v1alpha1.ConditionResumeNeedsReports, v1alpha1.ConditionTopologyKept, v1alpha1.ConditionSucceeded,
-	v1alpha1.ConditionFailed,
+	v1alpha1.ConditionResumeNeedsReports, v1alpha1.ConditionTopologyKept, v1alpha1.ConditionStalled,
+	v1alpha1.ConditionSucceeded, v1alpha1.ConditionFailed,
 }
 
 // addAllocation adds what the job's ranks hold. For a job that runs in another cluster, that cluster counts

@@ -35,6 +35,8 @@ var attacks = map[string]attack{
 	"silent connections from 100 addresses":       {100, 50, (*attacker).silence},
 	"bad tokens from one address":                 {1, 50, (*attacker).badTokens},
 	"bad tokens from 50 addresses":                {50, 4, (*attacker).badTokens},
+	"beats of pods with valid tokens":             {50, 40, (*attacker).beat},
+	"slow bodies of beats with valid tokens":      {50, 40, (*attacker).slowBeat},
 	"connections that are kept open after a word": {10, 300, (*attacker).keptOpen},
 }
 
@@ -130,6 +132,18 @@ func (a *attacker) slowBody(c net.Conn) error {
 func (a *attacker) slowBodyOfAPod(c net.Conn) error {
 	return a.say(c, requestLine+"Authorization: Bearer job-999-worker-0\r\nContent-Length: 60000\r\n\r\n"+
 		strings.Repeat(" ", 50000))
+}
+
+const beatLine = "POST " + BeatsPath + " HTTP/1.1\r\nHost: " + host +
+	"\r\nContent-Type: application/json\r\nAuthorization: Bearer job-%d-worker-0\r\nContent-Length: 30\r\n\r\n"
+
+// beat is a complete one of some pod. The server ends the connection, and the attacker opens the next one.
+func (a *attacker) beat(c net.Conn) error {
+	return a.say(c, fmt.Sprintf(beatLine+`{"attempt":2,"idleSeconds":10}`, 100+a.opened.Load()%900))
+}
+
+func (a *attacker) slowBeat(c net.Conn) error {
+	return a.say(c, fmt.Sprintf(beatLine, 100+a.opened.Load()%900))
 }
 
 func (a *attacker) silence(net.Conn) error { return nil }

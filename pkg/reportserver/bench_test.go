@@ -29,25 +29,9 @@ import (
 func BenchmarkReports(b *testing.B) {
 	const jobs = 1000
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	e := &environment{
-		t: b, dir: b.TempDir(), ca: newAuthority(b, "ca"), elected: make(chan struct{}),
-		cache:   &fakeCache{objects: map[string]client.Object{}, informer: &controllertest.FakeInformer{}},
-		reviews: &fakeTokenReviews{tokens: map[string]authenticationv1.TokenReviewStatus{}},
-	}
-	close(e.elected)
-	e.ca.serve(b, e.dir, e.ca)
-	s, err := New(Options{
-		URL: "https://" + host, CertificateDir: e.dir, Audience: audience, Elected: e.elected, Cache: e.cache,
-		Reviews: e.reviews, Clock: clock.RealClock{}, Registry: prometheus.NewRegistry(), Log: logr.Discard(),
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	e := emptyEnvironment(b, clock.RealClock{})
+	s := e.server
 	s.handler.pods = newRateLimits(1e6, 1e6, maxPods) // the limit is checked, and not reached
-	e.queue = newQueue()
-	if err := s.Store.Start(b.Context(), e.queue); err != nil {
-		b.Fatal(err)
-	}
 	var dirs [jobs]string
 	for i := range jobs {
 		name := fmt.Sprintf("job-%d", i)
@@ -90,6 +74,30 @@ func BenchmarkReports(b *testing.B) {
 	if n := e.reviews.questions(); n > jobs && time.Since(began) < acceptedFor {
 		b.Errorf("the API server was asked %d times for %d tokens", n, jobs)
 	}
+}
+
+// emptyEnvironment has a leader and no jobs. Only its server uses the clock.
+func emptyEnvironment(t testing.TB, c clock.Clock) *environment {
+	t.Helper()
+	e := &environment{
+		t: t, dir: t.TempDir(), ca: newAuthority(t, "ca"), elected: make(chan struct{}), queue: newQueue(),
+		cache:    &fakeCache{objects: map[string]client.Object{}, informer: &controllertest.FakeInformer{}},
+		reviews:  &fakeTokenReviews{tokens: map[string]authenticationv1.TokenReviewStatus{}},
+		registry: prometheus.NewRegistry(),
+	}
+	close(e.elected)
+	e.ca.serve(t, e.dir, e.ca)
+	var err error
+	if e.server, err = New(Options{
+		URL: "https://" + host, CertificateDir: e.dir, Audience: audience, Elected: e.elected, Cache: e.cache,
+		Reviews: e.reviews, Clock: c, Registry: e.registry, Log: logr.Discard(),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.server.Store.Start(t.Context(), e.queue); err != nil {
+		t.Fatal(err)
+	}
+	return e
 }
 
 // used returns the CPU time of this process.

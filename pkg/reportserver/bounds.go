@@ -55,9 +55,9 @@ const (
 	maxAccepted, maxRejected = 16384, 1024
 	// reviewTimeout and maxReviews bound the load on the API server.
 	reviewTimeout = 5 * time.Second
-	maxReviews    = 32
+	maxReviews    = 32 // for reports, and as many for beats
 	// Reviews have their own client, so that a flood does not delay the reconciler's requests. Each pod that
-	// reports needs one review in acceptedFor.
+	// reports needs one review in acceptedFor. Beats have another such client.
 	reviewsPerSecond, reviewBurst = 100, 200
 )
 
@@ -74,4 +74,29 @@ const (
 	// maxInFlightPerPod: an agent sends one report at a time. The second can arrive before the server notices
 	// that the agent has given up the first.
 	maxInFlightPerPod = 2
+)
+
+// Limits of the beats. They share none of those of the reports, except connections.
+const (
+	// maxBeatRanks are kept; beyond them the one without a beat for longest is removed. Each takes less than
+	// 1 KiB, with its cached token.
+	maxBeatRanks = 65536
+	// beatsPerSecond of all ranks together; the intervals below are the bounds for a single rank.
+	beatsPerSecond  = 100
+	minBeatInterval = 30 * time.Second
+	maxBeatInterval = 10 * time.Minute
+	// maxBeatsInFlight are handled concurrently. A beat takes a millisecond, or as long as the API server needs
+	// to review its token.
+	maxBeatsInFlight = 64
+	// beatReadTimeout for a body of at most 1 KiB, which the agent sends with the header.
+	beatReadTimeout = 2 * time.Second
+	// beatRate and beatBurst are one rank's: it sends every 30 s or less often, and again after an error.
+	beatRate  = 10 * time.Second
+	beatBurst = 3
+	// beatReviewsPerSecond sets how long a beat's token is cached, within the bounds below. A longer time than
+	// for reports is safe: a rank can change only its own record, and the server looks up its pod for each
+	// beat. The kubelet's new tokens, one in 48 minutes for each rank, add to these reviews.
+	beatReviewsPerSecond = 5
+	minBeatToken         = 10 * time.Minute
+	maxBeatToken         = 40 * time.Minute
 )

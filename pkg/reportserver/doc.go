@@ -8,6 +8,10 @@
 //	agent --TLS--> token (TokenReview, cached) --> pod and job (caches) --> Store --> reconciler --> status
 //	      <-response---------------- once the status has the commit <---------------------------------+
 //
+// The agents of all ranks post beats to <url>/v1/beats, from which package liveness finds ranks that hang. A
+// beat goes into Beats, and no further: it wakes no job. Limits of beats are separate from those of reports,
+// and a beat's connection ends with the response.
+//
 // Invariants:
 //   - The sender is the pod that the token is bound to, by UID. That pod is rank 0, or the resolver, of a
 //     job that controls it by UID, and the report's attempt is the pod's.

@@ -76,6 +76,48 @@ func FuzzHandler(f *testing.F) {
 	})
 }
 
+// FuzzBeats posts any body as a beat of bert's rank 1. The server takes only beats of the pod's attempt,
+// answers in one plain line, and keeps one record.
+//
+//	go test ./pkg/reportserver -run '^$' -fuzz FuzzBeats -fuzztime 1m -fuzzminimizetime 5x
+func FuzzBeats(f *testing.F) {
+	e := newEnvironment(f)
+	for _, body := range []string{
+		beating, `{"attempt":2,"idleSeconds":0,"state":"D","stateSeconds":61,"where":"all-reduce"}`, training,
+		"", "{", "[]", "null", `{"attempt":2,"idleSeconds":1e308}`, `{"attempt":3,"idleSeconds":1}`,
+		`{"attempt":2,"idleSeconds":1,"where":"` + strings.Repeat("a", 900) + `"}`, strings.Repeat("[", 1000),
+	} {
+		f.Add([]byte(body))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		e.clock.Step(beatRate)
+		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+host+BeatsPath,
+			bytes.NewReader(body))
+		req.Header = http.Header{
+			"Authorization": {"Bearer bert-worker-1"}, "Content-Type": {"application/json"},
+		}
+		rec := httptest.NewRecorder()
+		e.server.ServeHTTP(rec, req)
+		says := strings.TrimSuffix(rec.Body.String(), "\n")
+		if len(says) > maxRejectionText || strings.ContainsFunc(says, unicode.IsControl) {
+			t.Errorf("%d %q", rec.Code, says)
+		}
+		switch beat, err := checkpoint.ParseBeat(body); rec.Code {
+		case http.StatusOK:
+			kept := e.server.Beats.Of("uid-bert")["uid-bert-worker-1"].Beat
+			if err != nil || beat.Attempt != 2 || !cmp.Equal(*beat, kept) {
+				t.Errorf("taken: %q, %v", body, err)
+			}
+		case 400, 409, 413:
+		default:
+			t.Errorf("answered with %d", rec.Code)
+		}
+		if e.server.Beats.Ranks() != 1 || e.queue.Len() > 0 {
+			t.Errorf("%d ranks, %d wake-ups", e.server.Beats.Ranks(), e.queue.Len())
+		}
+	})
+}
+
 // FuzzMerge plays a history of reports and checks after each what the package promises: within an attempt
 // commits only move forward, the attempt too, and within a start its steps; what is reported once stays, the
 // start before the last does not return, and a report that arrives again changes nothing but the time. What

@@ -38,12 +38,22 @@ type handler struct {
 	inFlight   *inFlight
 	bodies     chan struct{}
 	commits    *commitWaiter
+
+	beats *Beats
+	// beatTokens and beatAddresses are tokens and addresses for beats.
+	beatTokens    *tokenReviewer
+	beatAddresses *allowance.PerKey
+	beatsInFlight chan struct{}
 }
 
-// ServeHTTP handles one report. The cheap checks come first, and the body is read only after authentication.
-// Until then its connection is a stranger's, and ends with the response.
+// ServeHTTP handles one report or beat. The cheap checks come first, and the body is read only after
+// authentication. Until then its connection is a stranger's, and ends with the response.
 func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("Connection", "close")
+	if req.URL.Path == BeatsPath {
+		h.serveBeat(w, req)
+		return
+	}
 	answer, rejected := h.handle(w, req)
 	if rejected != nil {
 		h.metrics.reports.WithLabelValues(rejected.result).Inc()
@@ -62,7 +72,7 @@ func (h *handler) handle(w http.ResponseWriter, req *http.Request) ([]byte, *rej
 		handled()
 		return nil, rejected
 	}
-	id, rejected := h.authenticate(req)
+	id, rejected := h.authenticate(req, h.tokens, h.addresses)
 	if rejected != nil {
 		handled()
 		return nil, rejected
@@ -85,9 +95,9 @@ func (h *handler) handle(w http.ResponseWriter, req *http.Request) ([]byte, *rej
 	return h.answer(req.Context(), from, report, req.Header.Get(checkpoint.HeaderSettings) == "1")
 }
 
-// route rejects requests that are not reports, and all requests while this replica is not the leader.
+// route rejects requests that are no reports or beats, and all requests while this replica is not the leader.
 func (h *handler) route(w http.ResponseWriter, req *http.Request) *rejection {
-	if req.URL.Path != Path || req.URL.RawQuery != "" {
+	if req.URL.Path != Path && req.URL.Path != BeatsPath || req.URL.RawQuery != "" {
 		return reject(http.StatusNotFound, resultNotServed, "unknown path: post reports to %s", Path)
 	}
 	if req.Method != http.MethodPost {
@@ -109,13 +119,15 @@ func (h *handler) route(w http.ResponseWriter, req *http.Request) *rejection {
 	}
 }
 
-// authenticate returns the pod that the request's token is bound to.
-func (h *handler) authenticate(req *http.Request) (podIdentity, *rejection) {
+// authenticate returns the pod that the request's token is bound to. addresses limits the rejected tokens.
+func (h *handler) authenticate(
+	req *http.Request, tokens *tokenReviewer, addresses *allowance.PerKey,
+) (podIdentity, *rejection) {
 	token, rejected := bearerToken(req.Header)
 	if rejected != nil {
 		return podIdentity{}, rejected
 	}
-	if r, ok := h.tokens.cached(token); ok {
+	if r, ok := tokens.cached(token); ok {
 		return r.pod, r.rejected
 	}
 	address, _, err := net.SplitHostPort(req.RemoteAddr)
@@ -124,14 +136,14 @@ func (h *handler) authenticate(req *http.Request) (podIdentity, *rejection) {
 	}
 	// Count the token as rejected until it is accepted: requests run concurrently, and a client that hangs up
 	// has caused a review too.
-	if !h.addresses.Take(address, h.clock.Now()) {
+	if !addresses.Take(address, h.clock.Now()) {
 		return podIdentity{}, reject(http.StatusTooManyRequests, resultRate,
 			"too many tokens from this address were rejected: send the pod's projected "+
 				"token").after(retryRate)
 	}
-	r := h.tokens.review(req.Context(), token)
+	r := tokens.review(req.Context(), token)
 	if r.rejected == nil {
-		h.addresses.GiveBack(address)
+		addresses.GiveBack(address)
 	}
 	return r.pod, r.rejected
 }
@@ -144,8 +156,8 @@ func (h *handler) receive(
 		return reportingPod{}, nil, reject(http.StatusTooManyRequests, resultRate,
 			"pod %s reports more than once a second: keep minIntervalSeconds", id.name).after(retryRate)
 	}
-	if len(h.namespaces) > 0 && !slices.Contains(h.namespaces, id.namespace) {
-		return reportingPod{}, nil, forbid(id, "is in a namespace that this operator does not watch")
+	if rejected := h.checkNamespace(id); rejected != nil {
+		return reportingPod{}, nil, rejected
 	}
 	from, rejected := findReportingPod(req.Context(), h.caches, id)
 	if rejected != nil {
@@ -178,6 +190,15 @@ func (h *handler) receive(
 	h.store.add(client.ObjectKeyFromObject(from.job), from.job.UID, report, from.attemptOver(), unwritten)
 	return from, report, nil
 }
+
+// checkNamespace rejects pods whose jobs another operator runs.
+func (h *handler) checkNamespace(id podIdentity) *rejection {
+	if len(h.namespaces) > 0 && !slices.Contains(h.namespaces, id.namespace) {
+		return forbid(id, "is in a namespace that this operator does not watch")
+	}
+	return nil
+}
+
 func asksToResume(req *http.Request) bool { return req.Header.Get(checkpoint.HeaderResume) == "1" }
 
 // resumePoint responds to a rank that starts. Only the persisted point counts: a later attempt resumes from

@@ -13,7 +13,9 @@ const labelResult = "result"
 
 // MetricDescriptions lists the metrics that a Server registers.
 func MetricDescriptions() []metric.Description {
-	return []metric.Description{reportsMetric(), handlingMetric(), commitWriteMetric()}
+	return []metric.Description{
+		reportsMetric(), handlingMetric(), commitWriteMetric(), beatsMetric(), beatRanksMetric(),
+	}
 }
 
 func reportsMetric() metric.Description {
@@ -40,24 +42,48 @@ func commitWriteMetric() metric.Description {
 	}
 }
 
+func beatsMetric() metric.Description {
+	return metric.Description{
+		Name: "trainingjob_beats_total", Type: metric.Counter, Labels: []string{labelResult},
+		Cardinality: "13 results",
+		Help:        "Beats of ranks, by result: taken, or the refusal reason.",
+	}
+}
+
+func beatRanksMetric() metric.Description {
+	return metric.Description{
+		Name: "trainingjob_beat_ranks", Type: metric.Gauge, Cardinality: "1",
+		Help: "Ranks whose last beat is in memory, at most 65536.",
+	}
+}
+
 // metrics of the server. None is labelled by job name: series of deleted jobs would remain.
 type metrics struct {
 	reports     *prometheus.CounterVec
 	handling    prometheus.Observer
 	commitWrite prometheus.Observer
+	beats       *prometheus.CounterVec
 }
 
-func newMetrics(registry prometheus.Registerer) (*metrics, error) {
-	reports := reportsMetric().NewCounter()
+func newMetrics(registry prometheus.Registerer, inMemory *Beats) (*metrics, error) {
+	reports, beats := reportsMetric().NewCounter(), beatsMetric().NewCounter()
 	handling, commitWrite := handlingMetric().NewHistogram(), commitWriteMetric().NewHistogram()
-	err := errors.Join(registry.Register(reports), registry.Register(handling), registry.Register(commitWrite))
+	ranks := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: beatRanksMetric().Name, Help: beatRanksMetric().Help,
+	}, func() float64 { return float64(inMemory.Ranks()) })
+	err := errors.Join(registry.Register(reports), registry.Register(handling), registry.Register(commitWrite),
+		registry.Register(beats), registry.Register(ranks))
 	if err != nil {
 		return nil, fmt.Errorf("registering a metric: %w", err)
 	}
 	for _, result := range results { // rate() needs an initial zero
 		reports.WithLabelValues(result)
 	}
+	for _, result := range beatResults {
+		beats.WithLabelValues(result)
+	}
 	return &metrics{
 		reports: reports, handling: handling.WithLabelValues(), commitWrite: commitWrite.WithLabelValues(),
+		beats: beats,
 	}, nil
 }

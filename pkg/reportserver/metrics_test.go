@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/clock"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/metric"
 )
@@ -13,7 +14,7 @@ import (
 // TestMetricDescriptions: each registered metric is described as it is gathered, and no other is.
 func TestMetricDescriptions(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	if _, err := newMetrics(registry); err != nil {
+	if _, err := newMetrics(registry, newBeats(clock.RealClock{})); err != nil {
 		t.Fatal(err)
 	}
 	families, err := registry.Gather()
@@ -28,8 +29,9 @@ func TestMetricDescriptions(t *testing.T) {
 			d.Labels = append(d.Labels, label.GetName())
 		}
 		gathered[d.Name] = d
-		if n := len(f.GetMetric()); d.Labels != nil && n != 15 {
-			t.Errorf("%s has %d results from the start, want 15", d.Name, n)
+		want := map[string]int{"trainingjob_reports_total": 15, "trainingjob_beats_total": 13}[d.Name]
+		if n := len(f.GetMetric()); d.Labels != nil && n != want {
+			t.Errorf("%s has %d results from the start, want %d", d.Name, n, want)
 		}
 	}
 	described := map[string]metric.Description{}

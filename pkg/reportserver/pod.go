@@ -35,27 +35,38 @@ func (p reportingPod) attemptOver() bool { return p.attempt < p.job.Status.Attem
 
 // findReportingPod returns the pod that a token is bound to, and its job, from the caches.
 func findReportingPod(ctx context.Context, caches client.Reader, id podIdentity) (reportingPod, *rejection) {
+	pod, job, rejected := findPod(ctx, caches, id)
+	if rejected != nil {
+		return reportingPod{}, rejected
+	}
+	return reportingPodOf(id, pod, job)
+}
+
+// findPod returns the pod that a token is bound to, and the job that controls it, from the caches.
+func findPod(
+	ctx context.Context, caches client.Reader, id podIdentity,
+) (*corev1.Pod, *v1alpha1.TrainingJob, *rejection) {
 	pod := &corev1.Pod{}
 	found, err := lookUp(ctx, caches, types.NamespacedName{Namespace: id.namespace, Name: id.name}, pod)
 	if err != nil {
-		return reportingPod{}, cachesUnavailable()
+		return nil, nil, cachesUnavailable()
 	}
 	if !found {
-		return reportingPod{}, forbid(id, "is not a rank of a TrainingJob, or is deleted")
+		return nil, nil, forbid(id, "is not a rank of a TrainingJob, or is deleted")
 	}
 	owner, rejected := jobReference(id, pod)
 	if rejected != nil {
-		return reportingPod{}, rejected
+		return nil, nil, rejected
 	}
 	job := &v1alpha1.TrainingJob{}
 	found, err = lookUp(ctx, caches, types.NamespacedName{Namespace: id.namespace, Name: owner.Name}, job)
 	if err != nil {
-		return reportingPod{}, cachesUnavailable()
+		return nil, nil, cachesUnavailable()
 	}
 	if !found || job.UID != owner.UID {
-		return reportingPod{}, forbid(id, "belongs to TrainingJob %s, which is deleted", owner.Name)
+		return nil, nil, forbid(id, "belongs to TrainingJob %s, which is deleted", owner.Name)
 	}
-	return reportingPodOf(id, pod, job)
+	return pod, job, nil
 }
 
 // jobReference returns the pod's reference to the job that controls it.
@@ -76,13 +87,11 @@ func jobReference(id podIdentity, pod *corev1.Pod) (*metav1.OwnerReference, *rej
 // reportingPodOf rejects pods of the job that are neither the reporting rank (rank 0, see spec.Reporter), nor
 // the resolver, nor a rank that may request its resume point.
 func reportingPodOf(id podIdentity, pod *corev1.Pod, job *v1alpha1.TrainingJob) (reportingPod, *rejection) {
-	attempt, err := strconv.ParseInt(pod.Labels[v1alpha1.LabelAttempt], 10, 32)
-	if err != nil || attempt < 1 {
-		return reportingPod{}, forbid(id,
-			"has no attempt in its label %s: the label was changed; delete the pod",
-			v1alpha1.LabelAttempt)
+	attempt, rejected := attemptOf(id, pod)
+	if rejected != nil {
+		return reportingPod{}, rejected
 	}
-	p := reportingPod{job: job, attempt: int32(attempt)}
+	p := reportingPod{job: job, attempt: attempt}
 	_, isRank := pod.Labels[v1alpha1.LabelKubeflowReplicaIndex]
 	switch rankZero := rankZeroPod(job); {
 	case pod.Name == rankZero && isRank:
@@ -94,6 +103,16 @@ func reportingPodOf(id podIdentity, pod *corev1.Pod, job *v1alpha1.TrainingJob) 
 		return reportingPod{}, forbid(id, "is not the reporting rank %s", rankZero)
 	}
 	return p, nil
+}
+
+// attemptOf returns the attempt of a pod.
+func attemptOf(id podIdentity, pod *corev1.Pod) (int32, *rejection) {
+	attempt, err := strconv.ParseInt(pod.Labels[v1alpha1.LabelAttempt], 10, 32)
+	if err != nil || attempt < 1 {
+		return 0, forbid(id, "has no attempt in its label %s: the label was changed; delete the pod",
+			v1alpha1.LabelAttempt)
+	}
+	return int32(attempt), nil
 }
 
 func forbid(id podIdentity, format string, args ...any) *rejection {

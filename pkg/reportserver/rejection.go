@@ -3,13 +3,14 @@ package reportserver
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 )
 
-// Results of a report: the values of the metric's label.
+// Results of a report or beat: the values of the metric's label.
 const (
 	resultTaken        = "taken"        // stored, and its commit is in the status
 	resultUnwritten    = "unwritten"    // stored, its commit is not in the status yet
@@ -22,7 +23,7 @@ const (
 	resultSender       = "sender"       // the pod may not report
 	resultAttempt      = "attempt"      // not the pod's attempt, or not the running one
 	resultMalformed    = "malformed"    // not a report
-	resultOversized    = "oversized"    // more than checkpoint.MaxReportBytes
+	resultOversized    = "oversized"    // more than checkpoint.MaxReportBytes or MaxBeatBytes
 	resultURI          = "uri"          // a checkpoint outside the job's directory
 	resultDisconnected = "disconnected" // the agent has hung up
 	resultInternal     = "internal"     // a bug of the operator
@@ -33,6 +34,11 @@ var results = []string{
 	resultRate, resultSender, resultAttempt, resultMalformed, resultOversized, resultURI, resultDisconnected,
 	resultInternal,
 }
+
+// beatResults are those of a beat: it has neither a commit nor URIs.
+var beatResults = slices.DeleteFunc(slices.Clone(results), func(result string) bool {
+	return result == resultUnwritten || result == resultURI
+})
 
 // Values of Retry-After, by what the agent waits for.
 const (

@@ -34,7 +34,7 @@ type Cache interface {
 	GetInformer(ctx context.Context, obj client.Object, opts ...cache.InformerGetOption) (cache.Informer, error)
 }
 
-// Options of the server. All are required except Namespaces and Log.
+// Options of the server. All are required except Namespaces, BeatReviews and Log.
 type Options struct {
 	// BindAddress is host:port.
 	BindAddress string
@@ -50,17 +50,21 @@ type Options struct {
 	Elected <-chan struct{}
 	Cache   Cache
 	Reviews authenticationclient.TokenReviewInterface
-	Clock   clock.Clock
+	// BeatReviews has a rate of its own, so that beats do not delay reports. nil: Reviews.
+	BeatReviews authenticationclient.TokenReviewInterface
+	Clock       clock.Clock
 	// Registry of the metrics.
 	Registry prometheus.Registerer
 	Log      logr.Logger
 }
 
-// Server receives the reports. It runs on every replica; a replica that does not lead rejects them.
+// Server receives the reports and beats. It runs on every replica; a replica that does not lead rejects them.
 type Server struct {
 	Options
 	// Store of the reports, for the controller.
-	Store        *Store
+	Store *Store
+	// Beats of the ranks, for the controller.
+	Beats        *Beats
 	certificates *certificates
 	changes      *notifier
 	handler      *handler
@@ -68,13 +72,14 @@ type Server struct {
 
 // SetupWithManager adds a server to a manager. It takes Elected, Cache, Reviews and Clock from the manager.
 func SetupWithManager(mgr manager.Manager, o Options) (*Server, error) {
-	reviews, err := authenticationclient.NewForConfigAndClient(reviewConfig(mgr.GetConfig()),
-		mgr.GetHTTPClient())
-	if err != nil {
-		return nil, fmt.Errorf("creating a client for token reviews: %w", err)
+	for _, reviews := range []*authenticationclient.TokenReviewInterface{&o.Reviews, &o.BeatReviews} {
+		c, err := authenticationclient.NewForConfigAndClient(reviewConfig(mgr.GetConfig()), mgr.GetHTTPClient())
+		if err != nil {
+			return nil, fmt.Errorf("creating a client for token reviews: %w", err)
+		}
+		*reviews = c.TokenReviews()
 	}
-	o.Elected, o.Cache, o.Reviews, o.Clock = mgr.Elected(), mgr.GetCache(), reviews.TokenReviews(),
-		clock.RealClock{}
+	o.Elected, o.Cache, o.Clock = mgr.Elected(), mgr.GetCache(), clock.RealClock{}
 	s, err := New(o)
 	if err != nil {
 		return nil, fmt.Errorf("creating the report server: %w", err)
@@ -102,22 +107,30 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	metrics, err := newMetrics(o.Registry)
+	store, beats, changes := newStore(o.Clock), newBeats(o.Clock), newNotifier()
+	metrics, err := newMetrics(o.Registry, beats)
 	if err != nil {
 		return nil, err
 	}
-	store, changes := newStore(o.Clock), newNotifier()
+	if o.BeatReviews == nil {
+		o.BeatReviews = o.Reviews
+	}
 	return &Server{
-		Options: o, Store: store, certificates: certificates, changes: changes,
+		Options: o, Store: store, Beats: beats, certificates: certificates, changes: changes,
 		handler: &handler{
 			log: o.Log, clock: o.Clock, elected: o.Elected, caches: o.Cache, store: store, metrics: metrics,
 			namespaces: o.Namespaces,
-			tokens:     newTokenReviewer(o.Reviews, o.Audience, o.Clock),
+			tokens:     newTokenReviewer(o.Reviews, o.Audience, o.Clock, maxAccepted, reportTokenLifetime),
 			pods:       newRateLimits(podRate, podBurst, maxPods),
 			addresses:  allowance.NewPerKey(badTokenInterval, badTokenBurst, maxAddresses),
 			inFlight:   newInFlight(),
 			bodies:     make(chan struct{}, maxBodies),
 			commits:    &commitWaiter{caches: o.Cache, clock: o.Clock, changes: changes},
+
+			beats:         beats,
+			beatTokens:    newTokenReviewer(o.BeatReviews, o.Audience, o.Clock, maxBeatRanks, beats.tokenLifetime),
+			beatAddresses: allowance.NewPerKey(badTokenInterval, badTokenBurst, maxAddresses),
+			beatsInFlight: make(chan struct{}, maxBeatsInFlight),
 		},
 	}, nil
 }
@@ -143,7 +156,7 @@ func (s *Server) Agent(image string) render.Agent {
 // NeedLeaderElection returns false: a replica that is not the leader must report that to the agents.
 func (s *Server) NeedLeaderElection() bool { return false }
 
-// ServeHTTP handles one report.
+// ServeHTTP handles one report or beat.
 func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) { s.handler.ServeHTTP(w, req) }
 
 // Start serves until the context ends.
@@ -217,6 +230,7 @@ func (s *Server) watchJobs(ctx context.Context) error {
 		UpdateFunc: func(_, current any) {
 			if job, ok := current.(*v1alpha1.TrainingJob); ok {
 				s.changes.notify(job.UID)
+				s.Beats.follow(job)
 			}
 		},
 		DeleteFunc: func(last any) {
@@ -225,6 +239,7 @@ func (s *Server) watchJobs(ctx context.Context) error {
 			}
 			if job, ok := last.(*v1alpha1.TrainingJob); ok {
 				s.Store.Forget(job.UID)
+				s.Beats.Forget(job.UID)
 				s.changes.notify(job.UID)
 			}
 		},

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/singleflight"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -35,19 +36,25 @@ type tokenReviewer struct {
 	audience string
 	accepted *cache.LRUExpireCache
 	rejected *cache.LRUExpireCache
+	// lifetime of an accepted token in the cache.
+	lifetime func(podIdentity) time.Duration
 	flight   singleflight.Group
 	slots    chan struct{}
 }
 
 func newTokenReviewer(
 	reviews authenticationclient.TokenReviewInterface, audience string, c clock.PassiveClock,
+	size int, lifetime func(podIdentity) time.Duration,
 ) *tokenReviewer {
 	return &tokenReviewer{
-		reviews: reviews, audience: audience, slots: make(chan struct{}, maxReviews),
-		accepted: cache.NewLRUExpireCacheWithClock(maxAccepted, c),
+		reviews: reviews, audience: audience, lifetime: lifetime, slots: make(chan struct{}, maxReviews),
+		accepted: cache.NewLRUExpireCacheWithClock(size, c),
 		rejected: cache.NewLRUExpireCacheWithClock(maxRejected, c),
 	}
 }
+
+// reportTokenLifetime is that of the tokens in reports.
+func reportTokenLifetime(podIdentity) time.Duration { return acceptedFor }
 
 // bearerToken returns the token of a request.
 func bearerToken(h http.Header) (string, *rejection) {
@@ -93,7 +100,7 @@ func (t *tokenReviewer) review(ctx context.Context, token string) reviewResult {
 		r, answered := t.ask(ctx, token)
 		switch {
 		case answered && r.rejected == nil:
-			t.accepted.Add(key, r, acceptedFor)
+			t.accepted.Add(key, r, t.lifetime(r.pod))
 		case answered:
 			t.rejected.Add(key, r, rejectedFor)
 		}

@@ -125,13 +125,15 @@ func TestRealTokens(t *testing.T) {
 			t.Errorf("the token of its predecessor: %d %s", code, says)
 		}
 		// An operator with an empty cache.
-		r.server.handler.tokens = newTokenReviewer(r.options.Reviews, audience, clock.RealClock{})
+		r.server.handler.tokens = newTokenReviewer(r.options.Reviews, audience, clock.RealClock{}, maxAccepted,
+			reportTokenLifetime)
 		eventually(t, "the API server itself refuses it", func() bool {
 			if code, says := r.post(good, training1); code == 401 {
 				return strings.Contains(says, "a deleted pod")
 			}
 			// The API server itself caches tokens for some seconds.
-			r.server.handler.tokens = newTokenReviewer(r.options.Reviews, audience, clock.RealClock{})
+			r.server.handler.tokens = newTokenReviewer(r.options.Reviews, audience, clock.RealClock{}, maxAccepted,
+				reportTokenLifetime)
 			return false
 		})
 	})

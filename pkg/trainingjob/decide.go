@@ -52,6 +52,7 @@ var enterSteps = []step{
 // staySteps plan for a job that stays in its phase. Counts are written together with a new reason for the
 // wait or a new checkpoint, else when they are due.
 var staySteps = []step{
+	{accountWriter, func(d *draft) { d.counted = account.WatchLiveness(d.o, d.p) }},
 	{decisionWriter, func(d *draft) {
 		d.adopted = decision.ExcludeNodes(d.o, d.p)
 		decision.Act(d.o, d.p)
@@ -59,9 +60,14 @@ var staySteps = []step{
 		d.adopted = decision.Follow(d.o, d.p) || d.adopted
 	}},
 	{statusWriter, func(d *draft) { d.waits = status.RefreshWait(d.o, d.p) }},
-	{accountWriter, func(d *draft) { d.counted = account.Refresh(d.o, d.p) }},
+	{accountWriter, func(d *draft) { d.counted = account.Refresh(d.o, d.p) || d.counted }},
 	{decisionWriter, func(d *draft) { d.counted = decision.SaveAhead(d.o, d.p) || d.counted }},
-	{accountWriter, func(d *draft) { d.counted = account.RecordProgress(d.o, d.p, d.counted) || d.counted }},
+	{accountWriter, func(d *draft) {
+		d.counted = account.RecordProgress(d.o, d.p, d.counted) || d.counted
+		if d.adopted || d.waits || d.counted {
+			account.RecordLiveness(d.o, d.p)
+		}
+	}},
 	{statusWriter, func(d *draft) { status.Refresh(d.o, d.p) }},
 	{noWriter, func(d *draft) {
 		if !d.adopted && !d.waits && !d.counted {

@@ -34,4 +34,7 @@
 //     older one.
 //  8. Host names never resolve to ranks of another attempt. Once all ranks of a gang have an address, they
 //     resolve to all of them.
+//  9. A gang is restarted for a hang only in mode Act and phase Running, within the limits of its job and of
+//     the cluster, by a process that has led for 10 minutes. The write that begins the drain counts it. A
+//     beat causes no write and no reconcile.
 package trainingjob

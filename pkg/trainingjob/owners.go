@@ -32,7 +32,7 @@ var owners = map[writer][]string{
 	},
 	accountWriter: {
 		"restarts", "rankRestarts", "replicaStatuses", "workers", "readyReplicas", "gang", "allocatedNodes",
-		"progress", "work",
+		"progress", "work", "liveness",
 		"drain.ran", "drain.checkpointKnown", "drain.completed",
 		"checkpoint.latest", "checkpoint.saveSeconds", "checkpoint.suggestedInterval",
 		"conditions.ResumeIgnored",

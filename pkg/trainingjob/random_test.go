@@ -24,7 +24,7 @@ import (
 // end nothing disturbs the job any more: it must succeed, or fail if its failures exceed its limit.
 func TestInvariantsHoldInRandomHistories(t *testing.T) {
 	ends, reasons, resumed := map[v1alpha1.Phase]int{}, map[string]int{}, 0
-	chosen := 0
+	chosen, hangRestarts := 0, 0
 	for seed := range uint64(400) {
 		sim := randomHistory(t, seed)
 		ends[sim.job.Status.Phase]++
@@ -32,6 +32,7 @@ func TestInvariantsHoldInRandomHistories(t *testing.T) {
 			reasons[reason] += n
 		}
 		chosen += sim.chosen
+		hangRestarts += sim.hangRestarts
 		for _, path := range sim.resumePaths {
 			if path != "" {
 				resumed++
@@ -42,9 +43,9 @@ func TestInvariantsHoldInRandomHistories(t *testing.T) {
 		}
 	}
 	t.Logf("ends: %v; attempts that resumed: %d; resume points by reason of CheckpointUnknown: %v; "+
-		"chosen by the user: %d", ends, resumed, reasons, chosen)
-	if chosen == 0 {
-		t.Error("the user chose no resume point: the histories cover too few cases")
+		"chosen by the user: %d; restarts for hangs: %d", ends, resumed, reasons, chosen, hangRestarts)
+	if chosen == 0 || hangRestarts == 0 {
+		t.Error("the user chose no resume point, or no gang was restarted for a hang: too few cases")
 	}
 	for _, reason := range []string{"", v1alpha1.ReasonUnresolved, v1alpha1.ReasonNoCheckpoint} {
 		if reasons[reason] == 0 || resumed == 0 {
@@ -91,7 +92,8 @@ func randomHistory(t *testing.T, seed uint64) *simulation {
 			sim.agent.ReportURL = "" // there is no report server
 		}
 	}
-	failures, server := int32(0), rand.New(rand.NewPCG(seed, 2))
+	failures, server, beats := int32(0), rand.New(rand.NewPCG(seed, 2)), rand.New(rand.NewPCG(seed, 3))
+	sim.watchRandomly(beats)
 	for range 40 {
 		sim.randomMLflow(server)
 		sim.podsLinger = rng.IntN(2) == 0
@@ -108,6 +110,7 @@ func randomHistory(t *testing.T, seed uint64) *simulation {
 		sim.checkHanging()
 		sim.randomTraining(rng)
 		sim.obeySIGTERM(rng)
+		sim.randomBeats(beats)
 	}
 	sim.runToTheEnd()
 	sim.checkEnd(failures)

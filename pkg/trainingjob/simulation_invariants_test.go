@@ -67,6 +67,7 @@ func (sim *simulation) checkStatus(to v1alpha1.TrainingJobStatus) {
 	sim.t.Helper()
 	sim.checkSuccess(to)
 	sim.checkBackoff(to)
+	sim.checkLiveness(to)
 	from, gang := sim.job.Status, spec.Scope(sim.job) == v1alpha1.ScopeGang
 	switch {
 	case from.Phase.Finished() && to.Phase != from.Phase:

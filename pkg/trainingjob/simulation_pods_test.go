@@ -32,6 +32,7 @@ func (sim *simulation) createRank(rank spec.RankRef) {
 	sim.checkResumePath(pod)
 	sim.checkMLflow(pod)
 	sim.checkNamesOf(sim.job.Status.Attempt)
+	sim.sendBeatsFrom(pod)
 	sim.inject(pod)
 	sim.addPod(pod)
 }

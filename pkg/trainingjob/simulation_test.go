@@ -102,6 +102,16 @@ type simulation struct {
 	// shouldCrash is called before every effect. True ends the reconcile, as a crash does.
 	shouldCrash func() bool
 
+	// Beats of the ranks, see watch.
+	beats        map[types.UID]observation.ReceivedBeat
+	trainers     map[string]*trainer
+	beatInterval time.Duration
+	stepTime     time.Duration
+	stalled      bool // no rank makes progress
+	leadsSince   time.Time
+	hangs        *observation.Hangs // nil: unknown
+	hangRestarts int
+
 	explainCalls int // calls of Snapshot.Why
 	podsCreated  int
 	statusWrites int
@@ -154,6 +164,9 @@ func (sim *simulation) snapshot() Snapshot {
 		SaveAhead:        sim.ahead,
 		RoomReserved:     sim.roomReserved,
 		NamedAttempt:     sim.namesOf,
+		Beats:            sim.beats,
+		BeatInterval:     sim.beatInterval,
+		LeadsSince:       sim.leadsSince,
 		Now:              sim.now,
 
 		Devices:             sim.devices,
@@ -166,6 +179,9 @@ func (sim *simulation) snapshot() Snapshot {
 		} else {
 			s.Pods = append(s.Pods, pod)
 		}
+	}
+	if sim.hangs != nil {
+		s.Hangs = func() observation.Hangs { return *sim.hangs }
 	}
 	s.Unplaceable = func() (scheduler.Explanation, bool) {
 		if sim.unplaceable == nil {

@@ -28,7 +28,7 @@ func TestStories(t *testing.T) {
 		waitingStories, lifecycleStories, disruptionStories, failureStories, checkpointStories, searchStories,
 		workStories, endingStories, firstStories, boundStories, invalidStories, roleStories,
 		mpiStories, policyStories, mlflowStories, preemptionStories, brokerStories, gateStories,
-		resumePointStories, besideStories, topologyStories,
+		resumePointStories, besideStories, topologyStories, livenessStories,
 	} {
 		for name, s := range stories {
 			t.Run(name, func(t *testing.T) { playStory(t, name, s) })

@@ -48,6 +48,8 @@ func probes(of reflect.Type) []any {
 		return []any{true, false, "true", 1}
 	case reflect.TypeFor[config.PreemptionMode]():
 		return []any{"Off", "DryRun", "Broker", "off", "false", "", true, false, 0, nil}
+	case reflect.TypeFor[config.LivenessMode]():
+		return []any{"Off", "Warn", "Act", "off", "", true, 0, nil}
 	case reflect.TypeFor[[]corev1.Toleration]():
 		var list []any
 		for _, text := range tolerations {
@@ -190,8 +192,10 @@ func judge(t *testing.T, schema *jsonschema.Schema, block map[string]any) (bySch
 	return schema.Validate(value), err
 }
 
-// reportsByChart are the keys that the chart fills in, and whose rule is at the root of the schema.
-func reportsByChart(path string) bool { return path == "reports.bindAddress" }
+// reportsByChart are the keys that need what the chart fills in, and whose rule is at the root of the schema.
+func reportsByChart(path string) bool {
+	return path == "reports.bindAddress" || path == "liveness.mode"
+}
 
 // TestSchemaIsTheLoader checks for each key that the schema of the chart accepts exactly what the operator
 // accepts.
@@ -211,6 +215,10 @@ func TestSchemaIsTheLoader(t *testing.T) {
 			block := map[string]any{}
 			set(block, k.path, value)
 			if reportsByChart(k.String()) { // without the rest the loader refuses it, rightly
+				if k.String() != "reports.bindAddress" {
+					set(block, []string{"reports", "bindAddress"}, ":9443")
+					set(block, []string{"agent", "image"}, "registry.example.com/agent:1")
+				}
 				set(block, []string{"reports", "url"}, "https://reports.example.com")
 				set(block, []string{"reports", "certificateDir"}, "/certs")
 			}

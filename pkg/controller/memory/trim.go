@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 )
 
 // TrimPod keeps what decisions read. Most of a pod's bytes are the environment, mounts and probes of its
@@ -17,7 +18,7 @@ func TrimPod(pod *corev1.Pod) {
 	DropAnnotation(pod.Annotations, v1alpha1.AnnotationHyperparameters)
 	containers := make([]corev1.Container, len(pod.Spec.Containers))
 	for i := range containers {
-		containers[i].Name = pod.Spec.Containers[i].Name
+		containers[i].Name, containers[i].Env = pod.Spec.Containers[i].Name, trimEnv(pod.Spec.Containers[i].Env)
 	}
 	var sidecars []corev1.Container // native ones; their restarts do not count
 	for _, c := range pod.Spec.InitContainers {
@@ -38,6 +39,17 @@ func TrimPod(pod *corev1.Pod) {
 		InitContainerStatuses: trimContainers(pod.Status.InitContainerStatuses),
 		ContainerStatuses:     trimContainers(pod.Status.ContainerStatuses),
 	}
+}
+
+// beatEnv is shared by all pods.
+var beatEnv = []corev1.EnvVar{{Name: checkpoint.EnvBeatFile}}
+
+// trimEnv keeps the name of one variable: the agent of a rank with it sends beats.
+func trimEnv(env []corev1.EnvVar) []corev1.EnvVar {
+	if slices.ContainsFunc(env, func(e corev1.EnvVar) bool { return e.Name == checkpoint.EnvBeatFile }) {
+		return beatEnv
+	}
+	return nil
 }
 
 // readConditions are the conditions of pods that decisions read. Initialized and ContainersReady change with

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
 
@@ -36,6 +37,19 @@ func TestTrimmedPodShowsItsRestartPolicy(t *testing.T) {
 	TrimPod(pod)
 	if got := pod.Spec.RestartPolicy; got != corev1.RestartPolicyNever {
 		t.Errorf("the cached pod has restart policy %q", got)
+	}
+}
+
+// TestTrimmedPodShowsThatItSendsBeats: decisions do not watch a gang whose ranks send none.
+func TestTrimmedPodShowsThatItSendsBeats(t *testing.T) {
+	for name, want := range map[string]bool{checkpoint.EnvBeatFile: true, "PATH": false} {
+		pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{
+			{Name: "trainer", Env: []corev1.EnvVar{{Name: "HOME", Value: "/"}, {Name: name, Value: "/x"}}},
+		}}}
+		TrimPod(pod)
+		if got := observation.SendsBeats(pod); got != want {
+			t.Errorf("with %s: got %t, want %t", name, got, want)
+		}
 	}
 }
 

@@ -308,6 +308,7 @@ var causes = []v1alpha1.DrainStatus{
 	{Cause: v1alpha1.CauseHandOver, Reason: v1alpha1.ReasonHandedOver, Message: "no capacity was freed"},
 	{Cause: v1alpha1.CauseSuspend, Reason: v1alpha1.ReasonSuspended, Message: "suspending"},
 	{Cause: v1alpha1.CauseSpecChange, Reason: v1alpha1.ReasonSpecChanged, Message: "the spec has changed"},
+	{Cause: v1alpha1.CauseHang, Reason: v1alpha1.ReasonGangHung, Message: "no rank has made progress for 16m"},
 	{Cause: v1alpha1.CauseScheduleTimeout, Reason: v1alpha1.ReasonScheduleTimeout, Message: "not placed"},
 }
 

@@ -36,6 +36,7 @@ func mustRemember(o *observation.Observation) bool {
 func Conclude(o *observation.Observation, p *decision.Plan, outcome decision.Outcome) {
 	concludeRestarts(o, p, outcome)
 	concludeCheckpoints(o, p, outcome)
+	concludeLiveness(o, p, outcome)
 	recordDrain(o, p)
 	recordWork(o, p, outcome)
 	if len(o.Rejected) == 0 {

@@ -38,7 +38,9 @@ func Act(o *observation.Observation, p *Plan) {
 		cleanUp(o, p)
 		return
 	}
-	for _, deadline := range []func(*observation.Observation) (time.Time, bool){activeDeadline, startDeadline} {
+	for _, deadline := range []func(*observation.Observation) (time.Time, bool){
+		activeDeadline, startDeadline, (*observation.Observation).NextLook, hangDeadline,
+	} {
 		if at, ok := deadline(o); ok {
 			p.WakeAt(at)
 		}

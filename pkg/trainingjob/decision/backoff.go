@@ -9,7 +9,8 @@ import (
 
 // backoff returns how long the next attempt waits. After a failure: 10 s, doubling to 6 min with each spent
 // restart. After a preemption by a scheduler: 0, since the scheduler decides when the gang returns. After any
-// other disruption: 10 s, doubling to 6 min, from the second one in a row without progress. (Missing ranks
+// other disruption: 10 s, doubling to 6 min, from the second one in a row without progress. After a hang: 10
+// s, doubling with each hang in a row without progress. (Missing ranks
 // were mostly preempted while the operator was down; a backoff would then cost the gang its place in the
 // queue.)
 func backoff(o *observation.Observation) time.Duration {
@@ -21,6 +22,8 @@ func backoff(o *observation.Observation) time.Duration {
 	switch d.Cause {
 	case v1alpha1.CauseFailure:
 		return backoffDelay(job.Status.Restarts + 1)
+	case v1alpha1.CauseHang:
+		return backoffDelay(hangBackoffs(job))
 	case v1alpha1.CauseScheduleTimeout, v1alpha1.CauseStartTimeout:
 		return backoffDelay(drainsInARow(job))
 	case v1alpha1.CauseDisruption:
@@ -30,6 +33,14 @@ func backoff(o *observation.Observation) time.Duration {
 		return backoffDelay(disruptionsInARow(o) - 1)
 	}
 	return 0
+}
+
+// hangBackoffs returns the number of restarts for hangs in a row without progress, including this one.
+func hangBackoffs(job *v1alpha1.TrainingJob) int32 {
+	if l := job.Status.Liveness; l != nil {
+		return max(1, l.RestartsWithoutProgress)
+	}
+	return 1
 }
 
 // drainsInARow counts the drains in the history since the gang last ran, including this one.

@@ -34,6 +34,9 @@
 //	    → Draining   when containers were restarted more often than backoffLimit (scope Rank)
 //	Queued, Starting, Running
 //	    → Draining   when the scheduler evicts the gang, and the gang has pods
+//	Running
+//	    → Draining   when mode Act: the gang has hung for a minute, and the limits of restarts for hangs
+//	                      allow one
 //	Starting, Running
 //	    → Draining   when a persisted preemption plan names the gang as a victim
 //	Queued

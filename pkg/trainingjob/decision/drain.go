@@ -19,7 +19,8 @@ func drain(
 	d := p.Status.Drain
 	d.Cause, d.Reason, d.Message, d.Permanent = cause, reason, fmt.Sprintf(format, args...), false
 	switch cause {
-	case v1alpha1.CauseEviction, v1alpha1.CauseSuspend, v1alpha1.CauseSpecChange, v1alpha1.CauseRestartRequested:
+	case v1alpha1.CauseEviction, v1alpha1.CauseSuspend, v1alpha1.CauseSpecChange, v1alpha1.CauseRestartRequested,
+		v1alpha1.CauseHang:
 		requestSave(o, d)
 	}
 	return Outcome{Reason: reason, Message: d.Message}

@@ -19,9 +19,12 @@ const (
 	excludedSoon = time.Second
 )
 
-// excludeNodes adds the nodes that rejected ranks of the attempt. It is part of the write that settles a
-// drained attempt.
-func excludeNodes(o *observation.Observation, p *Plan) { exclude(o, p, o.RejectedBy()) }
+// excludeNodes adds the nodes that rejected ranks of the attempt or that its hang named. It is part of the
+// write that settles a drained attempt.
+func excludeNodes(o *observation.Observation, p *Plan) {
+	exclude(o, p, o.RejectedBy())
+	excludeNamed(o, p)
+}
 
 // ExcludeNodes adds the nodes that rejected ranks of a gang that continues without them, and removes expired
 // exclusions. It reports whether it changed the status, which is written before the ranks are replaced.
@@ -75,17 +78,20 @@ func ReplacesAt(o *observation.Observation, r *observation.Rank) (at time.Time, 
 func exclude(o *observation.Observation, p *Plan, rejected []observation.RejectedBy) {
 	until := metav1.NewTime(o.Time().Add(exclusionTime))
 	for _, r := range rejected {
-		if p.Status.Disruptions == nil {
-			p.Status.Disruptions = &v1alpha1.DisruptionStatus{}
-		}
-		d := p.Status.Disruptions
-		d.ExcludedNodes = slices.DeleteFunc(d.ExcludedNodes,
-			func(e v1alpha1.ExcludedNode) bool { return e.Name == r.Node })
-		d.ExcludedNodes = append(d.ExcludedNodes,
-			v1alpha1.ExcludedNode{Name: r.Node, Reason: r.Reason, Until: until})
-		if n := len(d.ExcludedNodes); n > mostExcluded {
-			d.ExcludedNodes = slices.Delete(d.ExcludedNodes, 0, n-mostExcluded)
-		}
+		addExclusion(p, v1alpha1.ExcludedNode{Name: r.Node, Reason: r.Reason, Until: until})
+	}
+}
+
+// addExclusion adds an exclusion, in place of an earlier one of the same node.
+func addExclusion(p *Plan, excluded v1alpha1.ExcludedNode) {
+	if p.Status.Disruptions == nil {
+		p.Status.Disruptions = &v1alpha1.DisruptionStatus{}
+	}
+	d := p.Status.Disruptions
+	d.ExcludedNodes = append(slices.DeleteFunc(d.ExcludedNodes,
+		func(e v1alpha1.ExcludedNode) bool { return e.Name == excluded.Name }), excluded)
+	if n := len(d.ExcludedNodes); n > mostExcluded {
+		d.ExcludedNodes = slices.Delete(d.ExcludedNodes, 0, n-mostExcluded)
 	}
 }
 

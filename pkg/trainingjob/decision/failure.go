@@ -2,6 +2,8 @@ package decision
 
 import (
 	"cmp"
+	"fmt"
+	"slices"
 	"time"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
@@ -17,7 +19,7 @@ const peersTime = 5 * time.Second
 func drainFailure(o *observation.Observation, p *Plan) Outcome {
 	f := observation.FirstFailure(o.Failed)
 	outcome := blame(o, p, f)
-	p.Warning(outcome.Reason, "Drain", f.String()+"; all ranks are stopped")
+	p.Warning(outcome.Reason, "Drain", outcome.Message+"; all ranks are stopped")
 	return outcome
 }
 
@@ -25,7 +27,7 @@ func drainFailure(o *observation.Observation, p *Plan) Outcome {
 func blameOther(o *observation.Observation, p *Plan) Outcome {
 	f := firstFailure(o)
 	outcome := blame(o, p, f)
-	p.Warning(outcome.Reason, "Drain", f.String()+"; it was the first to fail")
+	p.Warning(outcome.Reason, "Drain", outcome.Message+"; it was the first to fail")
 	return outcome
 }
 
@@ -36,9 +38,24 @@ func blame(o *observation.Observation, p *Plan, f observation.Failure) Outcome {
 		reason = v1alpha1.ReasonPermanentFailure
 	}
 	p.Status.LastFailure = f.Status(o.Job.Status.Attempt, o.Now)
-	outcome := drain(o, p, v1alpha1.CauseFailure, reason, "%s", f)
+	outcome := drain(o, p, v1alpha1.CauseFailure, reason, "%s%s", f, unfinished(o, f))
 	p.Status.Drain.Permanent = f.Permanent
 	return outcome
+}
+
+// unfinished returns which other ranks had not finished a step, by their beats, as the end of a message: they
+// are a likelier cause than the rank that ended first. It returns "" if no beats show such ranks.
+func unfinished(o *observation.Observation, f observation.Failure) string {
+	pods, step := o.Unfinished()
+	pods = slices.DeleteFunc(pods, func(pod string) bool { return pod == f.Pod.Name })
+	if len(pods) == 0 {
+		return ""
+	}
+	more := ""
+	if n := int32(len(pods) - 1); n > 0 {
+		more = fmt.Sprintf(" and %s", observation.Plural(n, "other rank"))
+	}
+	return fmt.Sprintf(", the first to end; %s%s had not finished step %d", pods[0], more, step)
 }
 
 // firstFailure returns the first failure of the attempt, among the observed ones and the one that the drain

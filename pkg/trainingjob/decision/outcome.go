@@ -12,6 +12,8 @@ type Outcome struct {
 	Submitted bool
 	// RestartsSpent: containers were restarted more often than backoffLimit.
 	RestartsSpent bool
+	// HangRestart: the attempt ends because its gang hangs.
+	HangRestart bool
 	// Settled: the cause of a drained attempt was settled. The next attempt starts from ResumePoint; nil:
 	// from the beginning.
 	Settled     bool

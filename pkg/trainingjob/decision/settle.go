@@ -55,6 +55,9 @@ func settleBackoff(o *observation.Observation, p *Plan) Outcome {
 	if drainCause(o.Job) == v1alpha1.CauseFailure {
 		outcome.Message += fmt.Sprintf("; restart %d of %d", o.Job.Status.Restarts+1, spec.BackoffLimit(o.Job))
 	}
+	if drainCause(o.Job) == v1alpha1.CauseHang {
+		outcome.Message += fmt.Sprintf("; hang restart %d of %d", hangRestarts(o), spec.HangRestarts(o.Job))
+	}
 	if d := st.Disruptions; d != nil && drainCause(o.Job) == v1alpha1.CauseDisruption {
 		outcome.Message += fmt.Sprintf("; it was disrupted %d times in a row without progress", d.InARow)
 	}

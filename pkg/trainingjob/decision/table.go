@@ -47,6 +47,7 @@ var table = []Transition{
 	{active, failedRank, v1alpha1.PhaseDraining, drainFailure},
 	{active, restartsSpent, v1alpha1.PhaseDraining, drainRestartsSpent},
 	{active, evicted, v1alpha1.PhaseDraining, drainEviction},
+	{running, hung, v1alpha1.PhaseDraining, drainHang},
 	{placed, givesWay, v1alpha1.PhaseDraining, drainVictim},
 	{queued, wantsSuspendIdle, v1alpha1.PhaseSuspended, suspend},
 	{active, wantsSuspend, v1alpha1.PhaseDraining, drainSuspend},

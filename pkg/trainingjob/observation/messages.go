@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
@@ -73,4 +74,36 @@ func Plural(n int32, noun string) string {
 		return "1 " + noun
 	}
 	return strconv.Itoa(int(n)) + " " + noun + "s"
+}
+
+// Age returns a duration without units that are zero: 15m, 1h, 2m30s, 2.1s.
+func Age(d time.Duration) string {
+	if d < 10*time.Second {
+		return d.Round(100 * time.Millisecond).String()
+	}
+	s := d.Round(time.Second).String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// Waiting returns which ranks the others wait for: "63 of 64 ranks wait for bert-worker-17 (node-a-07)".
+func Waiting(suspects []v1alpha1.Suspect, watched int32) string {
+	if len(suspects) == 0 {
+		return "no rank can be named"
+	}
+	first := suspects[0]
+	name := first.Pod
+	if first.Node != "" {
+		name += " (" + first.Node + ")"
+	}
+	n := int32(len(suspects))
+	if n > 1 {
+		name += fmt.Sprintf(" and %s", Plural(n-1, "other rank"))
+	}
+	return fmt.Sprintf("%d of %s wait for %s", watched-n, Plural(watched, "rank"), name)
 }

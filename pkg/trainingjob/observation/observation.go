@@ -2,6 +2,7 @@ package observation
 
 import (
 	"slices"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,6 +32,9 @@ type Observation struct {
 	Lost        []Loss
 	Failed      []Failure
 	Checkpoints Checkpoints
+	// LivenessMode that holds for the job. Liveness is nil for a gang that is not watched.
+	LivenessMode v1alpha1.LivenessMode
+	Liveness     *Liveness
 	// changed is the latest time at which a pod says that something about it changed, or its deletion was
 	// asked for; zero without pods.
 	changed time.Time
@@ -44,7 +48,11 @@ func Of(s Snapshot) *Observation {
 	plainVerdict(&s)
 	o := &Observation{
 		Snapshot: s, Scope: spec.Scope(s.Job), Min: spec.MinAvailable(s.Job), Revision: spec.Revision(s.Job),
-		roleMinima: spec.RoleMinima(s.Job),
+		roleMinima:   spec.RoleMinima(s.Job),
+		LivenessMode: spec.LivenessMode(s.Job, s.Agent.Liveness, s.Agent.MaxLiveness),
+	}
+	if s.Hangs != nil {
+		o.Snapshot.Hangs = sync.OnceValue(s.Hangs)
 	}
 	for _, pod := range s.Pods {
 		deletion, _ := deletionRequested(pod)
@@ -79,6 +87,7 @@ func Of(s Snapshot) *Observation {
 	if spec.NeedsAgent(s.Job) && s.Agent.Image == "" {
 		o.Backend, o.SchedulerProblem = nil, agentMissing(s.Job)
 	}
+	o.Liveness = livenessOf(o)
 	return o
 }
 
@@ -124,7 +133,17 @@ func (o *Observation) SpecInvalid() bool { return len(o.Gang.Errors()) > 0 }
 
 // agentMissing returns the blocker of a job that needs the agent while no agent is configured.
 func agentMissing(job *v1alpha1.TrainingJob) *v1alpha1.Blocker {
-	if spec.Checkpoints(job) == nil {
+	switch {
+	case spec.Checkpoints(job) != nil:
+	case !spec.NeedsSSH(job):
+		return &v1alpha1.Blocker{
+			Reason: v1alpha1.ReasonAgentNotConfigured,
+			Message: "runPolicy.liveness needs the agent in every rank, and the operator's configuration names no " +
+				"image for it",
+			NextStep: "the admin sets agent.image in the operator's configuration and restarts the operator; " +
+				"or set runPolicy.liveness.mode: Off",
+		}
+	default:
 		return &v1alpha1.Blocker{
 			Reason: v1alpha1.ReasonAgentNotConfigured,
 			Message: "the Launcher and the Workers of framework mpi need the agent, and the operator's " +

@@ -42,6 +42,9 @@ func refreshBlocker(o *observation.Observation, p *decision.Plan) bool {
 	}
 	old := currentBlocker(p)
 	now, blocked := blocker(o)
+	if !blocked {
+		now, blocked = hangBlocker(o, p)
+	}
 	if blocked && queued {
 		p.WakeAt(o.Now.Add(blockerRefresh(o)))
 	} else if slow, starts := startsSlowlyAt(o); starts && !queued && o.Now.Before(slow) {

@@ -41,6 +41,7 @@ func setConditions(o *observation.Observation, p *decision.Plan, reason string) 
 	setResumeNeedsReports(o, p)
 	setInvalidSpec(o, p)
 	setTopology(o, p)
+	setStalled(o, p)
 }
 
 // setResumeNeedsReports warns of an object store, and of restart scope Rank, while reports are off. The

@@ -54,6 +54,7 @@ func Refresh(o *observation.Observation, p *decision.Plan) {
 	setInvalidSpec(o, p)
 	setReady(o, p)
 	setTopology(o, p)
+	setStalled(o, p)
 }
 
 // HoldBack restores the job's status until its changed counts are due, and plans a reconcile then. A
