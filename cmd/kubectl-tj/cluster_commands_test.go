@@ -71,7 +71,7 @@ func golden(t *testing.T, name, text string) {
 func TestTextOfJobs(t *testing.T) {
 	for file, job := range map[string]string{
 		"quota": "queue-full", "dry-run": "urgent", "failed": "crashes", "draining": "leaves",
-		"restarting": "again", "unseen": "unseen",
+		"restarting": "again", "unseen": "unseen", "hung": "bert",
 	} {
 		s := serve(t, "jobs/"+file+".yaml")
 		for _, command := range []string{"explain", "timeline"} {

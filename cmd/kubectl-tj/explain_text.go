@@ -30,6 +30,7 @@ func explanationText(job string, e explain.Explanation, now time.Time) string {
 		s.say("Status", e.Summary)
 	}
 	s.say("Progress", progressText(e.Progress))
+	sayLiveness(s, e.Liveness, now)
 	sayArithmetic(s, e.Arithmetic)
 	sayPreemption(s, e.Preemption)
 	sayDrain(s, e.Drain, now)
@@ -93,6 +94,31 @@ func progressText(p *explain.Progress) string {
 		text += ", by the trainer's Kubeflow callback"
 	}
 	return text
+}
+
+func sayLiveness(s *sheet, l *explain.Liveness, now time.Time) {
+	if l == nil {
+		return
+	}
+	s.say("Liveness", joined(": ", string(l.State), l.Summary))
+	if l.LastProgress != nil && l.State == v1alpha1.LivenessHung {
+		s.sayf("", "last progress %s; the limit is %s", when(*l.LastProgress, now), lasting(l.LimitSeconds))
+	}
+	if len(l.Suspects) > 0 {
+		rows := [][]string{{"SUSPECT", "NODE", "STEP", "EVIDENCE"}}
+		for _, x := range l.Suspects {
+			step := ""
+			if x.Step != nil {
+				step = fmt.Sprint(*x.Step)
+			}
+			rows = append(rows, []string{x.Pod, orUnknown(x.Node), orUnknown(step), string(x.Evidence)})
+		}
+		s.lines("", table(rows))
+		s.say("", l.Suspects[0].Meaning)
+	}
+	if l.Restarts > 0 {
+		s.sayf("", "%s for hangs of this job", count(int(l.Restarts), "restart"))
+	}
 }
 
 func sayArithmetic(s *sheet, lines []explain.Line) {

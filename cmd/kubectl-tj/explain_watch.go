@@ -116,6 +116,9 @@ func timeless(e *explain.Explanation) {
 	if e.Preemption != nil {
 		e.Preemption.Observed = nil
 	}
+	if e.Liveness != nil && e.Liveness.State != v1alpha1.LivenessHung {
+		e.Liveness.LastProgress, e.Liveness.Step = nil, nil
+	}
 }
 
 // oneObject watches one job.

@@ -47,6 +47,32 @@ func TestOf(t *testing.T) {
 		job    *v1alpha1.TrainingJob
 		want   Explanation
 	}{
+		"hung": {
+			"who is waited for, and what the evidence means",
+			job(func(j *v1alpha1.TrainingJob) {
+				j.Status.Phase, j.Status.Attempt, j.Status.Message = v1alpha1.PhaseRunning, 2, "64/64 ranks run"
+				j.Status.Liveness = &v1alpha1.LivenessStatus{
+					State: v1alpha1.LivenessHung, Since: &since, Step: new(int64(12401)),
+					ObservedTime: new(metav1.NewTime(now)), IdleSeconds: 90,
+					LimitSeconds: 900, ReportingRanks: 64, WatchedRanks: 64, Restarts: 1,
+					Suspects: []v1alpha1.Suspect{{
+						Pod: "bert-worker-17", Node: "a-07", Step: new(int64(12400)), Evidence: v1alpha1.EvidenceBehind,
+					}},
+				}
+			}),
+			Explanation{
+				Phase: "Running", Attempt: 2, Summary: "64/64 ranks run",
+				Liveness: &Liveness{
+					State: v1alpha1.LivenessHung, Since: &since.Time, Step: new(int64(12401)),
+					Summary:      "no rank makes progress: the others wait for those below",
+					LastProgress: &since.Time, LimitSeconds: 900, ReportingRanks: 64, WatchedRanks: 64, Restarts: 1,
+					Suspects: []Suspect{{
+						Pod: "bert-worker-17", Node: "a-07", Step: new(int64(12400)), Evidence: v1alpha1.EvidenceBehind,
+						Meaning: "it has not finished the step that the others have",
+					}},
+				},
+			},
+		},
 		"quota": {
 			"the operator's message and the shortage",
 			job(waiting(&v1alpha1.Blocker{
@@ -194,5 +220,24 @@ func TestMeanings(t *testing.T) {
 		if e.Summary != meaning {
 			t.Errorf("%s: %q", reason, e.Summary)
 		}
+	}
+}
+
+// TestLivenessSummaries: each state has a sentence, and each kind of evidence a meaning.
+func TestLivenessSummaries(t *testing.T) {
+	for state, want := range map[v1alpha1.LivenessState]string{
+		v1alpha1.LivenessProgressing: "ranks make progress; 3 of 4 ranks report",
+		v1alpha1.LivenessSlow:        "ranks make progress, but a step takes much longer than usual for this job",
+		v1alpha1.LivenessHung: "no rank makes progress, and nothing tells which one the others wait for; " +
+			"3 of 4 ranks report",
+		v1alpha1.LivenessUnknown: "it is unknown whether ranks make progress: 3 of 4 ranks report",
+	} {
+		got := livenessOf(&v1alpha1.LivenessStatus{State: state, ReportingRanks: 3, WatchedRanks: 4})
+		if got == nil || got.Summary != want {
+			t.Errorf("%s: %+v", state, got)
+		}
+	}
+	if got := livenessOf(&v1alpha1.LivenessStatus{Restarts: 1}); got != nil {
+		t.Errorf("no attempt runs: %+v", got)
 	}
 }

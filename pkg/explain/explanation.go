@@ -39,6 +39,8 @@ type Explanation struct {
 	LastFailure *Failure `json:"lastFailure,omitempty"`
 	// Progress is the trainer's last report; nil if it reported no step.
 	Progress *Progress `json:"progress,omitempty"`
+	// Liveness is whether the ranks make progress; nil unless the gang runs with runPolicy.liveness.
+	Liveness *Liveness `json:"liveness,omitempty"`
 	// Unknown has a sentence for each fact that a reader expects and the status does not have.
 	Unknown []string `json:"unknown,omitempty"`
 }

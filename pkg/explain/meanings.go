@@ -69,6 +69,9 @@ var meanings = map[string]string{
 	v1alpha1.ReasonContainerNotStarted:   "a container cannot start",
 	v1alpha1.ReasonContainerCreating:     "containers are being created",
 	v1alpha1.ReasonPodHangs:              "a deleted pod does not end, although its node is ready",
+	v1alpha1.ReasonGangHung:              "no rank has made progress within the limit of its phase",
+	v1alpha1.ReasonRestartDoesNotHelp:    "restarts brought no progress, so the operator makes no more",
+	v1alpha1.ReasonSharedCause:           "many gangs stopped at the same time, so the operator restarts none",
 	v1alpha1.ReasonNodeLost:              "a node does not respond, and a rank on it can still run",
 	v1alpha1.ReasonResolving:             "the operator searches the volume for the checkpoint to resume from",
 }

@@ -19,7 +19,7 @@ func Of(job *v1alpha1.TrainingJob, now time.Time) Explanation {
 	e := Explanation{
 		Phase: st.Phase, Attempt: st.Attempt, Restarts: st.Restarts, Preemptions: st.Preemptions,
 		Drain: drainOf(st.Drain), Backoff: timeOf(st.NextAttemptTime), LastFailure: failureOf(st.LastFailure),
-		Progress: progressOf(st.Progress),
+		Progress: progressOf(st.Progress), Liveness: livenessOf(st.Liveness),
 	}
 	if s := st.Scheduling; s != nil {
 		e.Scheduler, e.Queue = s.Scheduler, s.Queue

@@ -335,6 +335,28 @@ var scenarios = map[string]func() Input{
 		in.Notes = []string{"The history has known this job since attempt 6 only."}
 		return in
 	},
+	"hangs": func() Input {
+		t := newScenario("bert-large", 8).enter(0.1, v1alpha1.PhaseQueued, v1alpha1.ReasonQueued).runs(3, 1)
+		t.trains(0, 1200, 8000).after(18, func(st *v1alpha1.TrainingJobStatus) {
+			st.Scheduling.Blocker = &v1alpha1.Blocker{
+				Reason: v1alpha1.ReasonGangHung,
+				Message: "no rank has made progress for 18m (a step takes 0.6s, the limit is 15m); 7 of 8 ranks have " +
+					"finished step 1201, bert-large-worker-5 on gpu-06 has not",
+				NextStep:     "kubectl logs bert-large-worker-5 --tail=50",
+				ObservedTime: new(metav1.NewTime(t.now)),
+			}
+			st.Liveness = &v1alpha1.LivenessStatus{
+				State: v1alpha1.LivenessHung, Since: new(metav1.NewTime(t.now.Add(-3 * time.Minute))),
+				Step: new(int64(1201)), ObservedTime: new(metav1.NewTime(t.now)),
+				IdleSeconds:  18 * 60,
+				LimitSeconds: 900, ReportingRanks: 8, WatchedRanks: 8, Restarts: 1,
+				Suspects: []v1alpha1.Suspect{{
+					Pod: "bert-large-worker-5", Node: "gpu-06", Step: new(int64(1200)), Evidence: v1alpha1.EvidenceBehind,
+				}, {Pod: "bert-large-worker-7", Evidence: v1alpha1.EvidenceSilent}},
+			}
+		})
+		return t.input()
+	},
 	"is-new": func() Input {
 		return newScenario("fresh", 2).after(0, func(*v1alpha1.TrainingJobStatus) {}).input()
 	},
