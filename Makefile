@@ -249,6 +249,14 @@ test-preemption: build ## preemption by the operator on all schedulers that supp
 		-run '^TestScenariosOn/^scenarios$$/^broker-|^TestCrashAtEveryWriteOfABroker$$' \
 		./test/conformance -args -broker-all
 
+.PHONY: test-hangs
+test-hangs: build ## gangs that hang on all schedulers, with crashes of the operator, and PyTorch on a real kubelet (as root on Debian)
+	test/e2e/install.sh
+	bin/localcluster build --real-node
+	go test -tags cluster -count 1 -v -timeout 60m -parallel 12 -run '^Test(Hangs|CrashAtEveryWriteOfAHang)$$' \
+		./test/conformance -args -hangs
+	go test -tags e2e -count 1 -v -timeout 60m -run '^TestHang' ./test/e2e -args -reduced -hangs
+
 .PHONY: crash-preemption
 crash-preemption: build ## kill the operator at every write of a preemption, resumable (hours; CRASH_SHARD=1/4)
 	go test -tags cluster -count 1 -v -timeout 480m -parallel 8 -run '^TestScenariosOnFake$$/^scenarios$$/^broker-' \

@@ -58,6 +58,8 @@ type dialect struct {
 	timeout time.Duration
 	// planning is the preemption configuration of the operator; nil: it does not preempt.
 	planning *planner.Options
+	// hangs: the operator restarts gangs that hang, soon after its start.
+	hangs bool
 }
 
 // as the scenario is played.

@@ -80,7 +80,7 @@ func (e *Env) open(ctx context.Context, crashes []Crash) (err error) {
 	e.operator = &operator{
 		config: e.cluster.RESTConfig(), namespace: e.namespace, backends: []scheduler.Backend{e.dialect.backend},
 		fallback: e.dialect.name, remark: e.recorder.remark, certificates: e.cluster.certificates,
-		planning: e.dialect.planning,
+		planning: e.dialect.planning, hangs: e.dialect.hangs,
 	}
 	if e.operator.proxy, err = newReportProxy(e.cluster.certificates); err != nil {
 		return err

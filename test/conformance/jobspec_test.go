@@ -30,6 +30,8 @@ type jobSpec struct {
 	// gives the job checkpoints; retain is the policy of their volume claim.
 	trainer string
 	retain  v1alpha1.RetainPolicy
+	// liveness mode; empty: none.
+	liveness v1alpha1.LivenessMode
 }
 
 type roleSpec struct {
@@ -51,6 +53,11 @@ func (a jobSpec) job(e *Env) *v1alpha1.TrainingJob {
 				},
 			},
 		},
+	}
+	if a.liveness != "" {
+		j.Spec.RunPolicy.Liveness = &v1alpha1.LivenessPolicy{
+			Mode: a.liveness, HangAfterSeconds: ptr.To(int32(120)), // the least
+		}
 	}
 	if a.suspended {
 		j.Spec.RunPolicy.Suspend = ptr.To(true)

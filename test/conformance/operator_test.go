@@ -19,10 +19,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/config"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/planner"
 	"mlplatform.example.com/trainingjob-operator/pkg/reportserver"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
@@ -40,6 +42,7 @@ type operator struct {
 	fallback  string
 	remark    func(string, ...any)
 	planning  *planner.Options
+	hangs     bool
 	// proxy stands in front of the report server; certificates is the folder of both.
 	proxy        *reportProxy
 	certificates string
@@ -166,10 +169,19 @@ func (o *operator) runOnce(ctx context.Context, transport *CrashTransport) error
 	if err != nil {
 		return err
 	}
+	lifecycle := observation.DefaultLifecycle()
+	agent := func() render.Agent { return server.Agent("registry.example.com/agent:1") }
+	if o.hangs {
+		lifecycle.LeaderTrust = time.Second
+		agent = func() render.Agent {
+			a := server.Agent("registry.example.com/agent:1")
+			a.MaxLiveness = v1alpha1.LivenessAct
+			return a
+		}
+	}
 	err = controller.SetupWithManager(ctx, mgr, controller.Options{
 		Backends: o.backends, DefaultScheduler: o.fallback, Registry: registry, Reports: server.Store,
-		Planning: o.planning,
-		Agent:    func() render.Agent { return server.Agent("registry.example.com/agent:1") },
+		Beats: server.Beats, Planning: o.planning, Agent: agent, Lifecycle: &lifecycle,
 	})
 	if err != nil {
 		return err

@@ -225,6 +225,7 @@ health: {bindAddress: "0"}
 agent: {image: %s}
 schedulers: {kueue: {binder: native}}
 preemption: {mode: Broker, minRunSeconds: 1}
+liveness: {maxMode: Act}
 reports: {bindAddress: %q, url: %q, certificateDir: %s}
 `, agentImage, address, "https://"+address, certificates), 0o600)
 }
