@@ -125,10 +125,14 @@ func (j *judgement) findReporters(named int) {
 	}
 }
 
-// enoughBeats reports whether beats of 80% of the ranks arrive, or of all but one.
+// EnoughBeats reports whether beats of enough ranks arrive to judge the gang: of 80%, or of all but one.
+func EnoughBeats(watched, reporting int32) bool {
+	return reporting > 0 && watched-reporting <= max(1, watched/5)
+}
+
 func (j *judgement) enoughBeats() bool {
-	watched, reporting := int(j.verdict.Watched), int(j.verdict.Reporting)
-	return reporting > 0 && (!j.on.has(enoughBeats) || watched-reporting <= max(1, watched/5))
+	watched, reporting := j.verdict.Watched, j.verdict.Reporting
+	return EnoughBeats(watched, reporting) || reporting > 0 && !j.on.has(enoughBeats)
 }
 
 // idle returns the age of the last progress of any rank, at most the time since the gang runs.

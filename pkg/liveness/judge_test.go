@@ -33,6 +33,21 @@ func hungGang(ranks int) Gang {
 	return g
 }
 
+// TestEnoughBeats: one rank of a small gang may be silent, and a fifth of a large one.
+func TestEnoughBeats(t *testing.T) {
+	for _, tc := range []struct {
+		watched, reporting int32
+		want               bool
+	}{
+		{0, 0, false}, {1, 0, false}, {1, 1, true}, {2, 1, true}, {4, 3, true}, {4, 2, false},
+		{64, 52, true}, {64, 51, false},
+	} {
+		if got := EnoughBeats(tc.watched, tc.reporting); got != tc.want {
+			t.Errorf("%d of %d: %t", tc.reporting, tc.watched, got)
+		}
+	}
+}
+
 // TestJudgeStates has the rules of A6 about state and limit.
 func TestJudgeStates(t *testing.T) {
 	const minute = time.Minute

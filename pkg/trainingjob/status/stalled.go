@@ -14,9 +14,6 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// enoughReporting is the percentage of the ranks whose beats package liveness needs to judge a gang.
-const enoughReporting = 80
-
 // setStalled reports a running gang that makes no or slow progress, or whose beats do not arrive.
 func setStalled(o *observation.Observation, p *decision.Plan) {
 	phase := p.Status.Phase
@@ -84,7 +81,7 @@ func stalled(o *observation.Observation, p *decision.Plan) (reason, message stri
 		}
 		return v1alpha1.ReasonGangSlow, slowMessage(o, l)
 	case v1alpha1.LivenessUnknown:
-		if l.ReportingRanks*100 < l.WatchedRanks*enoughReporting {
+		if !liveness.EnoughBeats(l.WatchedRanks, l.ReportingRanks) {
 			return v1alpha1.ReasonBeatsMissing, fmt.Sprintf("the operator receives beats of %d of %s, and cannot "+
 				"judge the gang: the pods must reach %s (see NetworkPolicies)", l.ReportingRanks,
 				observation.Plural(l.WatchedRanks, "rank"), o.Agent.ReportURL)
