@@ -219,6 +219,33 @@ var resumePointStories = map[string]story{
 		sim.narrate("the volume can be read")
 		runAgain(sim)
 	}},
+	"resume-from-refused-after-a-failed-search": {jobtest.New(2, jobtest.Checkpoints), func(sim *simulation) {
+		trainTo250(sim)
+		sim.saveCheckpoint(300)
+		sim.loseAllPods()
+		sim.converge()
+		for range 3 {
+			sim.failSearch("looking at /checkpoints: input/output error")
+			sim.converge()
+		}
+		sim.narrate("the nodes fail, and the volume cannot be read")
+		sim.logCheckpoints()
+		setSuspend(sim, true)
+		sim.narrate("the user suspends the job")
+		sim.podsLinger = false
+		sim.removeTerminating()
+		setResumeFrom(sim, "150")
+		setSuspend(sim, false)
+		sim.narrate("the user chooses step 150, which does not exist")
+		sim.finishSearch()
+		sim.narrate("the search for step 150 ends, and step 300 is still unknown")
+		sim.logCheckpoints()
+		setResumeFrom(sim, "300")
+		sim.narrate("the user chooses step 300")
+		sim.finishSearch()
+		sim.narrate("the search ends")
+		runAgain(sim)
+	}},
 	"rank-resumes-inside-its-attempt": {jobtest.New(2, jobtest.Checkpoints, func(j *v1alpha1.TrainingJob) {
 		j.Spec.RunPolicy.RestartScope = v1alpha1.ScopeRank
 		j.Spec.RunPolicy.SchedulingPolicy.MinAvailable = new(int32(1))
