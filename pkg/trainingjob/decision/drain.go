@@ -78,9 +78,12 @@ func drainSuspend(o *observation.Observation, p *Plan) Outcome {
 }
 
 func drainSpecChange(o *observation.Observation, p *Plan) Outcome {
+	size := ""
+	if before := o.Job.Status.Replicas; before != o.Total() {
+		size = fmt.Sprintf(" (%d → %d ranks)", before, o.Total())
+	}
 	outcome := drain(o, p, v1alpha1.CauseSpecChange, v1alpha1.ReasonSpecChanged,
-		"the spec has changed (%d → %d ranks): all ranks are stopped and the gang restarts",
-		o.Job.Status.Replicas, o.Total())
+		"the spec has changed%s: all ranks are stopped and the gang restarts", size)
 	p.Normal(outcome.Reason, "Drain", outcome.Message)
 	return outcome
 }
