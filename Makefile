@@ -166,7 +166,7 @@ FRAMEWORKS ?= jax,keras tensorflow,parameterserver xgboost,lightgbm mxnet \
 .PHONY: e2e-frameworks
 e2e-frameworks: build ## current releases of frameworks on a real kubelet, resumable (FRAMEWORKS=jax; as root on Debian)
 	test/e2e/install.sh
-	bin/localcluster build --real-node
+	bin/localcluster build --real-node --scheduler volcano
 	@passed=$(CURDIR)/bin/$@/$(CRASH_TREE); mkdir -p "$$passed"; for group in $(FRAMEWORKS); do \
 		left=; for name in $$(echo "$$group" | tr , ' '); do \
 			if [ -e "$$passed/$$name" ]; then echo "$$name has passed before"; else left="$$left,$$name"; fi; \
