@@ -65,6 +65,10 @@ var rules = map[string]rule{
 		reason: "verdicts about beats", ours: []string{api, checkpoint}, never: slices.Concat(impure, notSmall),
 	},
 
+	"pkg/forecast": {
+		reason: "starts and ends of gangs; knows no job", never: slices.Concat(impure, notSmall),
+	},
+
 	seam:                {reason: "knows no TrainingJob, no dialect, no client, no clock", never: timeless},
 	"scheduler/volcano": {reason: "one dialect", ours: []string{seam}, never: impure},
 	"scheduler/native":  {reason: "one dialect", ours: []string{seam}, never: impure},
