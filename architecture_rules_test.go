@@ -299,8 +299,8 @@ var rules = map[string]rule{
 	"pkg/reportserver": {
 		reason: "takes reports; knows no scheduler and no controller",
 		ours: []string{
-			api, "pkg/allowance", "pkg/boundedlistener", "pkg/metric", "pkg/turn", checkpoint, spec, render,
-			observation, decision,
+			api, "pkg/allowance", "pkg/boundedlistener", "pkg/forecast", "pkg/metric", "pkg/turn", checkpoint,
+			spec, render, observation, decision,
 		},
 	},
 	"pkg/server/identity": {

@@ -48,6 +48,8 @@ type entry struct {
 	lastWake time.Time
 	// pending is the urgency of later reports.
 	pending urgency
+	// stepTimes measure the time of a step.
+	stepTimes stepTimes
 	// urgent limits urgent wake-ups.
 	urgent allowance.Allowance
 }
@@ -111,9 +113,12 @@ func (s *Store) add(name types.NamespacedName, job types.UID, r *checkpoint.Repo
 	} else {
 		s.jobs.Add(job, e)
 	}
-	now := s.clock.Now()
+	now, before := s.clock.Now(), e.received.report
 	var news urgency
 	e.received, news = e.received.merge(r, attemptOver, now)
+	if newest := e.received.report; newest != before {
+		e.stepTimes = e.stepTimes.add(newest, now)
+	}
 	e.pending = max(e.pending, news)
 	switch {
 	case unwritten && e.pending == noNews: // the reconciler has read it, but not written it
