@@ -112,6 +112,28 @@ type QuotaSystem interface {
 	Contest(group []client.Object, requests map[string]Amounts, s ClusterState) (Contest, bool)
 }
 
+// QueueLimiter is a Backend whose queues limit what their gangs hold together.
+type QueueLimiter interface {
+	Backend
+	// QueueLimits returns the limits that a gang is subject to, those of its own queue first. It returns false
+	// if the queue is unknown or admits nothing.
+	QueueLimits(Gang, ClusterState) ([]QueueLimit, bool)
+}
+
+// QueueLimit is what the gangs of a queue, or of the queues below it, hold together.
+type QueueLimit struct {
+	// Name of the queue, as users know it; Key is unique in the cluster.
+	Name, Key string
+	// Limit and Free amounts of the limited resources.
+	Limit, Free Amounts
+	// Strict: the queue serves no other gang before the first one.
+	Strict bool
+	// Lends: the scheduler may admit a gang that needs more than what is free.
+	Lends bool
+	// Reclaims: the scheduler may stop other gangs for one of this queue.
+	Reclaims bool
+}
+
 // Capabilities are the optional interfaces of a backend; nil if it lacks one.
 type Capabilities struct {
 	Traits
@@ -119,6 +141,7 @@ type Capabilities struct {
 	Explainer   Explainer
 	Waker       Waker
 	QuotaSystem QuotaSystem
+	Limiter     QueueLimiter
 }
 
 // Of returns the capabilities of a backend; none for nil.
@@ -131,5 +154,6 @@ func Of(b Backend) Capabilities {
 	c.Explainer, _ = b.(Explainer)
 	c.Waker, _ = b.(Waker)
 	c.QuotaSystem, _ = b.(QuotaSystem)
+	c.Limiter, _ = b.(QueueLimiter)
 	return c
 }
