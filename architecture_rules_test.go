@@ -26,6 +26,7 @@ const (
 	meter       = controller + "/meter"
 	backends    = controller + "/backends"
 	planner     = controller + "/planner"
+	forecaster  = controller + "/forecaster"
 	write       = controller + "/write"
 	board       = "pkg/server/board"
 	fragment    = board + "/fragment"
@@ -213,7 +214,8 @@ var rules = map[string]rule{
 		reason: "the shell knows no dialect",
 		ours: []string{
 			api, liveness, seam, "pkg/clusterstate", "pkg/metric", core, spec, render, observation, decision,
-			contention, "pkg/panics", "pkg/preemption", "pkg/turn", memory, meter, backends, planner, write,
+			contention, "pkg/panics", "pkg/preemption", "pkg/turn", memory, meter, backends, planner,
+			forecaster, write,
 		},
 	},
 	memory: {
@@ -227,6 +229,13 @@ var rules = map[string]rule{
 	backends: {
 		reason: "knows schedulers and the cluster; decides nothing",
 		ours:   []string{api, seam, spec, "pkg/clusterstate", "pkg/turn", memory},
+	},
+	forecaster: {
+		reason: "describes jobs to forecast, and keeps its estimates",
+		ours: []string{
+			api, seam, spec, render, observation, core, contention, "pkg/forecast", "pkg/panics", "pkg/turn", memory,
+			meter, backends,
+		},
 	},
 	planner: {
 		reason: "describes jobs to contention, and keeps its plans",
@@ -367,7 +376,8 @@ var rules = map[string]rule{
 		reason: "the only importer of concrete backends",
 		ours: []string{
 			api, seam, "scheduler/volcano", "scheduler/native", "scheduler/kueue", "scheduler/coscheduling",
-			"pkg/boundedlistener", "pkg/config", controller, backends, planner, "pkg/jobmetrics", "pkg/memorylimit",
+			"pkg/boundedlistener", "pkg/config", controller, backends, forecaster, planner, "pkg/jobmetrics",
+			"pkg/memorylimit",
 			"pkg/operatormetrics",
 			"pkg/reportserver", render, observation,
 		},

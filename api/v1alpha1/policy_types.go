@@ -20,6 +20,12 @@ type RunPolicy struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
+	// ExpectedSeconds is how long the job probably runs, from 1 to 31536000, over all attempts. It never ends
+	// a job: forecasts use it where no steps are reported. Unset: unknown.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=31536000
+	ExpectedSeconds *int64 `json:"expectedSeconds,omitempty"`
 	// BackoffLimit is the same as spec.backoffLimit, in Kubeflow's place. Set only one of the two.
 	// +optional
 	// +kubebuilder:validation:Minimum=0

@@ -18,6 +18,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/config"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/backends"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/forecaster"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/planner"
 	"mlplatform.example.com/trainingjob-operator/pkg/reportserver"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
@@ -74,13 +75,14 @@ func newManager(
 		GPUTolerations:      cfg.GPUTolerations,
 		MLflowTrackingURI:   cfg.MLflow.TrackingURI,
 		Planning:            planning(cfg.Preemption),
+		Forecasting:         forecasting(cfg.Forecast),
 	}
 	var reports *reportserver.Server
 	if cfg.Reports.On() {
 		if reports, err = newReportServer(mgr, cfg); err != nil {
 			return nil, err
 		}
-		options.Reports, options.Beats = reports.Store, reports.Beats
+		options.Reports, options.Beats, options.Steps = reports.Store, reports.Beats, reports.Store
 	}
 	options.Agent = agentOf(cfg, reports)
 	if err := addMetrics(mgr, cfg, reports); err != nil {
@@ -128,6 +130,14 @@ func planning(c config.Preemption) *planner.Options {
 		Broker:       c.Mode == config.PreemptionBroker,
 		MaxRounds:    c.MaxRounds,
 	}
+}
+
+// forecasting returns the controller's options for forecasts; nil if they are off.
+func forecasting(c config.Forecast) *forecaster.Options {
+	if c.Mode != config.ForecastOn {
+		return nil
+	}
+	return &forecaster.Options{Horizon: time.Duration(c.HorizonSeconds) * time.Second, Considered: c.Considered}
 }
 
 func newReportServer(mgr manager.Manager, c config.OperatorConfiguration) (*reportserver.Server, error) {

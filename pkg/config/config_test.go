@@ -66,6 +66,7 @@ preemption:
   {mode: Broker, maxDelaySeconds: 60, minRunSeconds: 0, maxRounds: 2, lossCapSeconds: 7200,
     unknownStartSeconds: 60, maxPlans: 2}
 liveness: {mode: Warn, maxMode: Act}
+forecast: {mode: On, horizonSeconds: 86400, considered: 64}
 workers: 3
 `, with(func(c *OperatorConfiguration) {
 			c.WatchNamespaces = []string{"team-a", "team-b"}
@@ -91,6 +92,7 @@ workers: 3
 				UnknownStartSeconds: 60, MaxPlans: 2,
 			}
 			c.Liveness = Liveness{Mode: LivenessWarn, MaxMode: LivenessAct}
+			c.Forecast = Forecast{Mode: ForecastOn, HorizonSeconds: 86400, Considered: 64}
 		})},
 	}
 	for name, tc := range tests {
@@ -171,6 +173,12 @@ func TestParseRefuses(t *testing.T) {
 		"a negative run":          {head + "preemption: {minRunSeconds: -1}", "preemption.minRunSeconds"},
 		"a start of two days":     {head + "preemption: {unknownStartSeconds: 172800}", "unknownStartSeconds"},
 		"preemption without plan": {head + "preemption: {maxPlans: 0}", "preemption.maxPlans"},
+		"an unknown mode of forecasts": {head + "forecast: {mode: Maybe}",
+			`forecast.mode: Unsupported value: "Maybe": supported values: "Off", "On"`},
+		"a short horizon": {head + "forecast: {horizonSeconds: 60}",
+			"forecast.horizonSeconds: Invalid value: 60: must be from 3600 to 2592000 seconds"},
+		"too many considered": {head + "forecast: {considered: 2000}",
+			"forecast.considered: Invalid value: 2000: must be from 16 to 1024"},
 		"an unknown mode of liveness": {head + "liveness: {mode: Kill}",
 			`liveness.mode: Unsupported value: "Kill": supported values: "Off", "Warn", "Act"`},
 		"an unknown limit of liveness": {head + "liveness: {maxMode: 'No'}", "liveness.maxMode: Unsupported value"},

@@ -32,6 +32,7 @@ func Default() OperatorConfiguration {
 			LossCapSeconds: 3600, UnknownStartSeconds: 120,
 		},
 		Liveness: Liveness{Mode: LivenessOff, MaxMode: LivenessWarn},
+		Forecast: Forecast{Mode: ForecastOff, HorizonSeconds: 604800, Considered: 256},
 		Workers:  10,
 	}
 }

@@ -78,6 +78,8 @@ type OperatorConfiguration struct {
 	Preemption Preemption `json:"preemption"`
 	// Liveness configures what the operator does about gangs that hang.
 	Liveness Liveness `json:"liveness"`
+	// Forecast configures estimates of when jobs start and end.
+	Forecast Forecast `json:"forecast"`
 	// Workers is the number of jobs that the operator reconciles at the same time, 1 to 100.
 	Workers int `json:"workers"`
 }
@@ -307,6 +309,37 @@ type Liveness struct {
 	// MaxMode is the highest mode that any job can have: Off, Warn or Act. A higher mode of a job acts as this
 	// one.
 	MaxMode LivenessMode `json:"maxMode"`
+}
+
+// Forecast configures estimates of when jobs start and end. docs/when.md describes them.
+type Forecast struct {
+	// Mode is Off or On. On: status.scheduling of a job has estimatedStart and estimatedEnd. No decision of
+	// the operator depends on them.
+	Mode ForecastMode `json:"mode"`
+	// HorizonSeconds bounds how far ahead a start is estimated, 3600 to 2592000.
+	HorizonSeconds int `json:"horizonSeconds"`
+	// Considered is the number of waiting gangs whose start is estimated, 16 to 1024: those that are served
+	// first.
+	Considered int `json:"considered"`
+}
+
+// ForecastMode is a value of Forecast.Mode.
+type ForecastMode string
+
+// Values of ForecastMode.
+const (
+	ForecastOff ForecastMode = "Off"
+	ForecastOn  ForecastMode = "On"
+)
+
+// UnmarshalJSON parses a mode. In YAML 1.1, which Kubernetes' tools use, Off and On without quotes are
+// booleans.
+func (m *ForecastMode) UnmarshalJSON(data []byte) error {
+	if string(data) == "true" {
+		*m = ForecastOn
+		return nil
+	}
+	return unmarshalMode(data, m, ForecastOff)
 }
 
 // LivenessMode is a value of Liveness.Mode and Liveness.MaxMode.

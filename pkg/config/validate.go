@@ -52,6 +52,7 @@ func (c OperatorConfiguration) Validate() field.ErrorList {
 	errs = append(errs, validateLifecycle(field.NewPath("lifecycle"), c.Lifecycle)...)
 	errs = append(errs, validatePreemption(field.NewPath("preemption"), c.Preemption)...)
 	errs = append(errs, validateLiveness(field.NewPath("liveness"), c)...)
+	errs = append(errs, validateForecast(field.NewPath("forecast"), c.Forecast)...)
 	if c.Workers < 1 || c.Workers > 100 {
 		errs = append(errs, field.Invalid(field.NewPath("workers"), c.Workers, "must be from 1 to 100"))
 	}

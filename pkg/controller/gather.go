@@ -15,6 +15,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/backends"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/forecaster"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/meter"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/planner"
@@ -40,6 +41,8 @@ type gatherer struct {
 	explainer      *explainer
 	// planner is nil where preemption planning is off.
 	planner *planner.Planner
+	// forecaster is nil where forecasts are off.
+	forecaster *forecaster.Forecaster
 	// agent as it is configured now; nil where there is none.
 	agent func() render.Agent
 	// reports is nil where no server receives reports.
@@ -104,6 +107,7 @@ func (g *gatherer) gather(ctx context.Context, job *v1alpha1.TrainingJob) (*memo
 	if s.Backend != nil && job.Status.Phase == v1alpha1.PhaseQueued {
 		s.Woken = wokenOf(s).Before(s.Now)
 	}
+	g.forecaster.Advise(&s.Snapshot)
 	brokerAt, err := g.planner.Advise(ctx, &s.Snapshot)
 	if err != nil {
 		return nil, err

@@ -23,6 +23,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/backends"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/forecaster"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/meter"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/planner"
@@ -64,6 +65,9 @@ type Options struct {
 	Agent func() render.Agent
 	// Lifecycle bounds how long gangs hold what they do not use; nil: observation.DefaultLifecycle.
 	Lifecycle *observation.Lifecycle
+	// Forecasting estimates when jobs start and end; nil: it does not. Steps are what trainers have reported.
+	Forecasting *forecaster.Options
+	Steps       forecaster.Steps
 	// Planning of preemptions, which the statuses of gangs that do not fit show; nil: none.
 	Planning *planner.Options
 	// Reports of rank 0; nil: no server receives reports.
@@ -146,6 +150,11 @@ func setup(ctx context.Context, mgr manager.Manager, o Options) (*Reconciler, er
 			return nil, fmt.Errorf("adding the planner: %w", err)
 		}
 	}
+	if f := r.gatherer.forecaster; f != nil {
+		if err := mgr.Add(f); err != nil {
+			return nil, fmt.Errorf("adding the forecaster: %w", err)
+		}
+	}
 	d.autoscaler.Detect(ctx) // before any reconcile, which would create pods for nothing
 	return r, errors.Join(mgr.Add(d.availability), mgr.Add(d.clusterState), mgr.Add(d.autoscaler),
 		d.counts.Follow(mgr))
@@ -215,6 +224,11 @@ func newReconciler(d dependencies, o Options) *Reconciler {
 				Client: o.Client, Live: d.uncached, Clock: o.Clock, State: d.clusterState, Owned: owned,
 				Counts: d.counts, Backends: o.Backends, GPUs: o.GPUs, Reports: o.Reports, Waker: d.woken,
 				CountOverruled: d.metrics.CountOverruled, ReportPanic: reporter.report,
+			}),
+			forecaster: forecaster.New(o.Forecasting, forecaster.Dependencies{
+				Client: o.Client, Clock: o.Clock, State: d.clusterState, Owned: owned, Counts: d.counts,
+				Backends: o.Backends, Steps: o.Steps, Waker: d.woken, Autoscaler: d.autoscaler,
+				ReportPanic: reporter.report,
 			}),
 			explainer: &explainer{
 				state: d.clusterState, states: d.states, live: live, autoscaler: d.autoscaler,

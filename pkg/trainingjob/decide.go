@@ -74,7 +74,10 @@ var staySteps = []step{
 			status.HoldBack(d.o, d.p)
 		}
 	}},
-	{statusWriter, func(d *draft) { status.DropPreemption(d.o, d.p) }},
+	{statusWriter, func(d *draft) {
+		status.DropPreemption(d.o, d.p)
+		status.WriteForecast(d.o, d.p)
+	}},
 }
 
 // decide implements Decide. A watch that is not nil runs each step.

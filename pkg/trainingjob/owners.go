@@ -40,5 +40,6 @@ var owners = map[writer][]string{
 	statusWriter: {
 		"message", "conditions",
 		"scheduling.queue", "scheduling.blocker", "scheduling.preemption", "scheduling.domain",
+		"scheduling.estimatedStart", "scheduling.estimatedEnd",
 	},
 }

@@ -109,6 +109,7 @@ func (s server) everyField(t *testing.T) {
 		"runPolicy.ttlSecondsAfterFinished",
 		"runPolicy.activeDeadlineSeconds", "runPolicy.backoffLimit", "runPolicy.schedulingPolicy.minAvailable",
 		"successPolicy", "checkpoint.interval", "checkpoint.keepLast", "runPolicy.liveness",
+		"runPolicy.expectedSeconds",
 	}
 	job := s.stored(t, everything(), v1alpha1.PhaseRunning)
 	other := everything()
@@ -184,7 +185,8 @@ func everything() *v1alpha1.TrainingJob {
 	s.ElasticPolicy = &v1alpha1.ElasticPolicy{MinReplicas: 1}
 	s.RunPolicy = v1alpha1.RunPolicy{
 		Suspend: ptr.To(false), CleanPodPolicy: v1alpha1.CleanPodAll, TTLSecondsAfterFinished: ptr.To[int32](1),
-		ActiveDeadlineSeconds: ptr.To[int64](1), RestartScope: v1alpha1.ScopeRank,
+		ActiveDeadlineSeconds: ptr.To[int64](1), ExpectedSeconds: ptr.To[int64](1),
+		RestartScope: v1alpha1.ScopeRank,
 		Liveness: &v1alpha1.LivenessPolicy{Mode: v1alpha1.LivenessWarn},
 		SchedulingPolicy: v1alpha1.SchedulingPolicy{
 			Scheduler: v1alpha1.SchedulerVolcano, Queue: "research", MinAvailable: ptr.To[int32](1),

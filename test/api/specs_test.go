@@ -361,6 +361,23 @@ func restartSpecs() map[string]spec {
 				j.Spec.RunPolicy.TTLSecondsAfterFinished = ptr.To[int32](0)
 			},
 		},
+		"an expected time of 0": {
+			reason: "means nothing", edit: func(j *v1alpha1.TrainingJob) {
+				j.Spec.RunPolicy.ExpectedSeconds = ptr.To[int64](0)
+			},
+			fields: []string{"spec.runPolicy.expectedSeconds"}, says: "1",
+		},
+		"an expected time of more than a year": {
+			reason: "a mistake in the unit", edit: func(j *v1alpha1.TrainingJob) {
+				j.Spec.RunPolicy.ExpectedSeconds = ptr.To[int64](31536001)
+			},
+			fields: []string{"spec.runPolicy.expectedSeconds"}, says: "31536000",
+		},
+		"an expected time of a year": {
+			reason: "the longest", edit: func(j *v1alpha1.TrainingJob) {
+				j.Spec.RunPolicy.ExpectedSeconds = ptr.To[int64](31536000)
+			},
+		},
 		"a negative deadline": {
 			reason: "means nothing", edit: func(j *v1alpha1.TrainingJob) {
 				j.Spec.RunPolicy.ActiveDeadlineSeconds = ptr.To[int64](-1)

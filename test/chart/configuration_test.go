@@ -50,6 +50,8 @@ func probes(of reflect.Type) []any {
 		return []any{"Off", "DryRun", "Broker", "off", "false", "", true, false, 0, nil}
 	case reflect.TypeFor[config.LivenessMode]():
 		return []any{"Off", "Warn", "Act", "off", "", true, 0, nil}
+	case reflect.TypeFor[config.ForecastMode]():
+		return []any{"Off", "On", "on", "true", "", true, false, 1, nil}
 	case reflect.TypeFor[[]corev1.Toleration]():
 		var list []any
 		for _, text := range tolerations {

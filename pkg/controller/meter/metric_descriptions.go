@@ -178,9 +178,9 @@ func operatorMetrics() []metric.Description {
 			Help:    "Duration of one reconcile of a job."},
 		{Name: metricErrors, Type: metric.Counter, Labels: []string{"error_type"},
 			Cardinality: "6 types", Help: memory.ErrorTypesHelp},
-		{Name: metricPanics, Type: metric.Counter, Labels: []string{"activity"}, Cardinality: "2 activities",
-			Help: "Panics that the operator recovered from while it reconciled one job or planned preemptions " +
-				"(plan). Each is a bug."},
+		{Name: metricPanics, Type: metric.Counter, Labels: []string{"activity"}, Cardinality: "3 activities",
+			Help: "Panics that the operator recovered from while it reconciled one job, planned preemptions " +
+				"(plan) or estimated starts and ends (forecast). Each is a bug."},
 		counter(metricPodsCreated, "Pods that the operator created."),
 		counter(metricPodsDeleted, "Pods that the operator deleted."),
 		counter(metricStatusWrites, "Status writes of TrainingJobs."),

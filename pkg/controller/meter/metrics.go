@@ -23,6 +23,7 @@ const (
 const (
 	ActivityReconcile = "reconcile"
 	ActivityPlan      = "plan"
+	ActivityForecast  = "forecast"
 )
 
 // Metrics are the collectors of Descriptions.
@@ -54,7 +55,7 @@ func New(registry prometheus.Registerer) (*Metrics, error) {
 	m.SchedulerReports = m.counters[metricSchedulerReports].WithLabelValues()
 	m.reconciles = m.histograms[metricReconciles].WithLabelValues()
 	m.beginPreemptionSeries()
-	for _, activity := range []string{ActivityReconcile, ActivityPlan} {
+	for _, activity := range []string{ActivityReconcile, ActivityPlan, ActivityForecast} {
 		m.counters[metricPanics].WithLabelValues(activity)
 	}
 	for _, t := range memory.ErrorTypes { // a rate needs a zero before the first one

@@ -83,6 +83,10 @@ type Snapshot struct {
 	// Preemption is the planner's result for the gang, without ObservedTime; nil if the gang does not lack
 	// capacity or planning is off. Read-only.
 	Preemption *v1alpha1.PreemptionStatus
+	// Forecasts: the operator estimates starts and ends. Forecast is the last estimate for the job, without
+	// ObservedTimes; nil: there is none yet. Read-only.
+	Forecasts bool
+	Forecast  *Forecast
 	// Plans: the preemption planner is on and needs to know what another start costs.
 	Plans bool
 	// Brokers: the operator preempts for gangs whose class has a waiting class.

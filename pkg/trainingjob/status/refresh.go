@@ -20,6 +20,7 @@ func Conclude(o *observation.Observation, p *decision.Plan, outcome decision.Out
 	}
 	if s := st.Scheduling; s != nil {
 		s.Blocker, s.Preemption = outcome.Blocker.DeepCopy(), nil
+		dropForecast(s)
 		if s.Blocker != nil {
 			s.Blocker.ObservedTime = new(o.Time())
 		}

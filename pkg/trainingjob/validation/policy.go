@@ -57,12 +57,16 @@ func validateScope(job *v1alpha1.TrainingJob, path *field.Path) field.ErrorList 
 	return errs
 }
 
+// maxExpected running time of a job, in seconds: a year.
+const maxExpected = 365 * 24 * 60 * 60
+
 func validateRunPolicy(p *v1alpha1.RunPolicy, path *field.Path) field.ErrorList {
 	return slices.Concat(
 		oneOf(path.Child("cleanPodPolicy"), p.CleanPodPolicy,
 			v1alpha1.CleanPodAll, v1alpha1.CleanPodRunning, v1alpha1.CleanPodNone),
 		inRange(path.Child("ttlSecondsAfterFinished"), p.TTLSecondsAfterFinished, 0, math.MaxInt32),
 		inRange(path.Child("activeDeadlineSeconds"), p.ActiveDeadlineSeconds, 1, math.MaxInt64),
+		inRange(path.Child("expectedSeconds"), p.ExpectedSeconds, 1, maxExpected),
 		inRange(path.Child("backoffLimit"), p.BackoffLimit, 0, math.MaxInt32),
 		oneOf(path.Child("restartScope"), p.RestartScope, v1alpha1.ScopeGang, v1alpha1.ScopeRank))
 }

@@ -1,0 +1,135 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// EstimatedStart is the operator's forecast of when a queued gang starts. Either time or unknown is set.
+type EstimatedStart struct {
+	// Time of the start: the median, if gangs end as expected and no other job is submitted.
+	// +optional
+	Time *metav1.Time `json:"time,omitempty"`
+	// Earliest is a time before which the gang hardly starts, if others end early. Absent if unknown.
+	// +optional
+	Earliest *metav1.Time `json:"earliest,omitempty"`
+	// Position within the queue, from 1.
+	// +optional
+	Position int32 `json:"position,omitempty"`
+	// Behind is what the start depends on, at most 4 entries.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=4
+	Behind []StartDependency `json:"behind,omitempty"`
+	// Unknown is why there is no time.
+	// +optional
+	Unknown StartUnknown `json:"unknown,omitempty"`
+	// ObservedTime of the forecast.
+	ObservedTime metav1.Time `json:"observedTime"`
+}
+
+// StartDependency is something that the start of a gang depends on.
+type StartDependency struct {
+	// What has to happen.
+	What StartDependencyKind `json:"what"`
+	// Name of the job, or of the quota. Absent for a job of another namespace.
+	// +optional
+	Name string `json:"name,omitempty"`
+	// Time when it happens. Absent if unknown.
+	// +optional
+	Time *metav1.Time `json:"time,omitempty"`
+	// GPUs of the job.
+	// +optional
+	GPUs int64 `json:"gpus,omitempty"`
+	// Basis of the time, with Ends.
+	// +optional
+	Basis ForecastBasis `json:"basis,omitempty"`
+	// Unknown is why the job's end is unknown, with Ends.
+	// +optional
+	Unknown EndUnknown `json:"unknown,omitempty"`
+}
+
+// StartDependencyKind is what has to happen before a gang starts.
+// +kubebuilder:validation:Enum=Ends;GoesFirst;Quota;Room
+type StartDependencyKind string
+
+const (
+	// DependsOnEnd means that another job ends.
+	DependsOnEnd StartDependencyKind = "Ends"
+	// DependsOnOrder means that another waiting job is served first.
+	DependsOnOrder StartDependencyKind = "GoesFirst"
+	// DependsOnQuota means that the queue's quota becomes free.
+	DependsOnQuota StartDependencyKind = "Quota"
+	// DependsOnRoom means that nodes become free that no TrainingJob holds, or that admins add nodes.
+	DependsOnRoom StartDependencyKind = "Room"
+)
+
+// StartUnknown is why the start of a gang is unknown.
+// +kubebuilder:validation:Enum=NoEndKnown;TooFarAhead;QueueUnknown;NotComplete;SchedulerDecides
+type StartUnknown string
+
+const (
+	// StartNoEndKnown means that the start depends on a job whose end is unknown, or on other pods.
+	StartNoEndKnown StartUnknown = "NoEndKnown"
+	// StartTooFarAhead means that the gang starts after the operator's forecast.horizonSeconds, or is not
+	// among the first of forecast.considered.
+	StartTooFarAhead StartUnknown = "TooFarAhead"
+	// StartQueueUnknown means that the operator does not know the queue or its quota.
+	StartQueueUnknown StartUnknown = "QueueUnknown"
+	// StartNotComplete means that the operator does not see all pods and nodes.
+	StartNotComplete StartUnknown = "NotComplete"
+	// StartSchedulerDecides means that the start depends on what the forecast does not model, such as
+	// borrowed quota, new nodes or a topology.
+	StartSchedulerDecides StartUnknown = "SchedulerDecides"
+)
+
+// EstimatedEnd is the operator's forecast of when a job ends. Either time or unknown is set.
+type EstimatedEnd struct {
+	// Time of the end, without interruptions. For a queued job it follows from estimatedStart.
+	// +optional
+	Time *metav1.Time `json:"time,omitempty"`
+	// Earliest is a time before which a running job hardly ends. Absent for a queued job.
+	// +optional
+	Earliest *metav1.Time `json:"earliest,omitempty"`
+	// Basis of the time.
+	// +optional
+	Basis ForecastBasis `json:"basis,omitempty"`
+	// StepMilliseconds is the time of one step, by the operator's clock, with basis Steps.
+	// +optional
+	StepMilliseconds int64 `json:"stepMilliseconds,omitempty"`
+	// SimilarJobs is the number of finished jobs, with basis Similar.
+	// +optional
+	SimilarJobs int32 `json:"similarJobs,omitempty"`
+	// Unknown is why there is no time.
+	// +optional
+	Unknown EndUnknown `json:"unknown,omitempty"`
+	// ObservedTime of the forecast.
+	ObservedTime metav1.Time `json:"observedTime"`
+}
+
+// ForecastBasis is what an end is computed from.
+// +kubebuilder:validation:Enum=Steps;Expected;Similar;Deadline
+type ForecastBasis string
+
+const (
+	// ForecastSteps: the remaining steps and the step time.
+	ForecastSteps ForecastBasis = "Steps"
+	// ForecastExpected: runPolicy.expectedSeconds.
+	ForecastExpected ForecastBasis = "Expected"
+	// ForecastSimilar: finished jobs of the namespace with the same name but for a suffix.
+	ForecastSimilar ForecastBasis = "Similar"
+	// ForecastDeadline: runPolicy.activeDeadlineSeconds. The job may end earlier.
+	ForecastDeadline ForecastBasis = "Deadline"
+)
+
+// EndUnknown is why the end of a job is unknown.
+// +kubebuilder:validation:Enum=NoReports;NoTotalSteps;TooFewReports;LengthUnknown
+type EndUnknown string
+
+const (
+	// EndNoReports means that the trainer has reported no step.
+	EndNoReports EndUnknown = "NoReports"
+	// EndNoTotalSteps means that the trainer does not report totalSteps.
+	EndNoTotalSteps EndUnknown = "NoTotalSteps"
+	// EndTooFewReports means that the operator has not yet measured the time of a step.
+	EndTooFewReports EndUnknown = "TooFewReports"
+	// EndLengthUnknown means that nothing bounds the running time of a queued job.
+	EndLengthUnknown EndUnknown = "LengthUnknown"
+)
