@@ -71,10 +71,11 @@ func golden(t *testing.T, name, text string) {
 func TestTextOfJobs(t *testing.T) {
 	for file, job := range map[string]string{
 		"quota": "queue-full", "dry-run": "urgent", "failed": "crashes", "draining": "leaves",
-		"restarting": "again", "unseen": "unseen", "hung": "bert",
+		"restarting": "again", "unseen": "unseen", "hung": "bert", "starts": "llama", "unknown-start": "mixtral",
+		"trains": "trains",
 	} {
 		s := serve(t, "jobs/"+file+".yaml")
-		for _, command := range []string{"explain", "timeline"} {
+		for _, command := range []string{"explain", "timeline", "when"} {
 			t.Run(command+" "+file, func(t *testing.T) {
 				got := play(t, s.args(command, job))
 				if got.code != 0 || got.err != "" {

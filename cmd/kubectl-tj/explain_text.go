@@ -33,6 +33,7 @@ func explanationText(job string, e explain.Explanation, now time.Time) string {
 	sayLiveness(s, e.Liveness, now)
 	sayArithmetic(s, e.Arithmetic)
 	sayPreemption(s, e.Preemption)
+	sayForecast(s, e.Forecast, now)
 	sayDrain(s, e.Drain, now)
 	if e.Backoff != nil {
 		s.say("Backoff", "the next attempt is due "+when(*e.Backoff, now))

@@ -106,6 +106,7 @@ func newCommand(s streams, now clock.PassiveClock) *cobra.Command {
 	cmd.SetIn(s.in)
 	cmd.SetOut(s.out)
 	cmd.SetErr(s.err)
-	cmd.AddCommand(explainCommand(s, now), timelineCommand(s, now), queuesCommand(s, now), convertCommand(s))
+	cmd.AddCommand(explainCommand(s, now), whenCommand(s, now), timelineCommand(s, now), queuesCommand(s, now),
+		convertCommand(s))
 	return cmd
 }

@@ -41,6 +41,8 @@ type Explanation struct {
 	Progress *Progress `json:"progress,omitempty"`
 	// Liveness is whether the ranks make progress; nil unless the gang runs with runPolicy.liveness.
 	Liveness *Liveness `json:"liveness,omitempty"`
+	// Forecast is when the job probably starts and ends; nil if the operator estimates neither.
+	Forecast *Forecast `json:"forecast,omitempty"`
 	// Unknown has a sentence for each fact that a reader expects and the status does not have.
 	Unknown []string `json:"unknown,omitempty"`
 }

@@ -42,6 +42,12 @@ func newMembers(objects Objects, jobs []v1alpha1.TrainingJob) members {
 			if s.Blocker != nil && waits {
 				p.job.Reason = s.Blocker.Reason
 			}
+			if e := s.EstimatedStart; e != nil && waits {
+				p.job.StartUnknown = e.Unknown
+				if e.Time != nil {
+					p.job.Start = new(e.Time.UTC())
+				}
+			}
 		}
 		p.queue = cmp.Or(p.queue, schedulers.DefaultQueue(p.scheduler))
 		if kueueClass := j.Labels[v1alpha1.LabelKueuePriority]; p.scheduler == v1alpha1.SchedulerKueue &&

@@ -99,6 +99,10 @@ type Job struct {
 	Created       time.Time `json:"created"`
 	// Reason why it waits, in one word.
 	Reason string `json:"reason,omitempty"`
+	// Start is when it probably starts, by the operator's last forecast; nil without one. StartUnknown is why
+	// the forecast has no time.
+	Start        *time.Time            `json:"start,omitempty"`
+	StartUnknown v1alpha1.StartUnknown `json:"startUnknown,omitempty"`
 }
 
 // UnknownGPUs reports whether the GPUs of one of the jobs are not known: a sum over them is a lower bound.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/explain"
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
 )
 
@@ -200,8 +201,8 @@ func progressOf(in *Input) *Progress {
 		if p.Epoch != "" && p.TotalEpochs != "" {
 			out.Epoch += " of " + p.TotalEpochs
 		}
-		if p.EstimatedCompletionTime != nil && waiting {
-			out.ETA = new(p.EstimatedCompletionTime.UTC())
+		if waiting {
+			out.ETA = explain.EndOf(in.Live)
 		}
 		return out
 	}

@@ -238,6 +238,23 @@ var scenarios = map[string]func() Input{
 		})
 		return t.input()
 	},
+	"waits-with-a-forecast": func() Input {
+		t := newScenario("llama-sft", 4).enter(0.1, v1alpha1.PhaseQueued, v1alpha1.ReasonQueued)
+		t.after(12, func(st *v1alpha1.TrainingJobStatus) {
+			at := func(hours time.Duration) *metav1.Time { return new(metav1.NewTime(t.now.Add(hours * time.Hour))) }
+			st.Scheduling.EstimatedStart = &v1alpha1.EstimatedStart{
+				Time: at(3), Earliest: at(2), Position: 2, ObservedTime: *at(0),
+				Behind: []v1alpha1.StartDependency{
+					{What: v1alpha1.DependsOnOrder, Name: "gpt", Time: at(1), GPUs: 16},
+					{What: v1alpha1.DependsOnEnd, Time: at(3), GPUs: 32, Basis: v1alpha1.ForecastSteps},
+				},
+			}
+			st.Scheduling.EstimatedEnd = &v1alpha1.EstimatedEnd{
+				Unknown: v1alpha1.EndLengthUnknown, ObservedTime: *at(0),
+			}
+		})
+		return t.input()
+	},
 	"runs": func() Input {
 		t := newScenario("bert-large", 8).enter(0.1, v1alpha1.PhaseQueued, v1alpha1.ReasonQueued).runs(3, 1)
 		t.trains(0, 3700, 8000)

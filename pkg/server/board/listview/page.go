@@ -100,9 +100,8 @@ var compares = map[string]comparison{
 		return known[int32]{}
 	}),
 	sortEnd: compare(func(l *List, job *v1alpha1.TrainingJob) known[int64] {
-		if p := job.Status.Progress; p != nil && p.EstimatedCompletionTime != nil &&
-			job.Status.Phase == v1alpha1.PhaseRunning {
-			return known[int64]{p.EstimatedCompletionTime.Unix(), true}
+		if end := explain.EndOf(job); end != nil {
+			return known[int64]{end.Unix(), true}
 		}
 		return known[int64]{}
 	}),

@@ -53,9 +53,7 @@ func rowOf(cluster string, job *v1alpha1.TrainingJob, userKeys []string) row {
 	if r.Phase != Unseen && job.Status.GPUsUnknown == "" {
 		r.GPUs = &job.Status.GPUs
 	}
-	if p := r.Progress; p != nil && p.EstimatedCompletionTime != nil && r.Phase == v1alpha1.PhaseRunning {
-		r.End = new(p.EstimatedCompletionTime.UTC())
-	}
+	r.End = explain.EndOf(job)
 	return r
 }
 

@@ -40,8 +40,9 @@ const gpu = "nvidia.com/gpu"
 func schedulers() queues.List {
 	waits := []queues.Job{
 		member("team-b", "gpt", v1alpha1.PhaseQueued, 64, high,
-			func(j *queues.Job) { j.Reason = "NotEnoughQuota" }),
-		member("team-a", "resnet", v1alpha1.PhaseQueued, 8),
+			func(j *queues.Job) { j.Reason, j.StartUnknown = "NotEnoughQuota", v1alpha1.StartNoEndKnown }),
+		member("team-a", "resnet", v1alpha1.PhaseQueued, 8,
+			func(j *queues.Job) { j.Start = new(noon.Add(time.Hour)) }),
 		member("team-a", "fresh", "", 0),
 		member("team-a", "classless", v1alpha1.PhaseQueued, 1, func(j *queues.Job) {
 			j.PriorityClass, j.Priority = "deleted", nil
