@@ -57,7 +57,7 @@ const (
 	DependsOnOrder StartDependencyKind = "GoesFirst"
 	// DependsOnQuota means that the queue's quota becomes free.
 	DependsOnQuota StartDependencyKind = "Quota"
-	// DependsOnRoom means that nodes become free that no TrainingJob holds, or that admins add nodes.
+	// DependsOnRoom means that other pods end, or admins add nodes.
 	DependsOnRoom StartDependencyKind = "Room"
 )
 
@@ -75,8 +75,8 @@ const (
 	StartQueueUnknown StartUnknown = "QueueUnknown"
 	// StartNotComplete means that the operator does not see all pods and nodes.
 	StartNotComplete StartUnknown = "NotComplete"
-	// StartSchedulerDecides means that the start depends on what the forecast does not model, such as
-	// borrowed quota, new nodes or a topology.
+	// StartSchedulerDecides means that the start depends on borrowed quota, new nodes, a topology or other
+	// things that the forecast does not model.
 	StartSchedulerDecides StartUnknown = "SchedulerDecides"
 )
 

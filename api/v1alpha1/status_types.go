@@ -238,12 +238,10 @@ type SchedulingStatus struct {
 	// +optional
 	PreemptionGate bool `json:"preemptionGate,omitempty"`
 	// EstimatedStart is when a queued gang probably starts, and what it waits for. Only with the operator's
-	// forecast.mode On. The operator updates it when the time moves by a fifth of the wait, at most once a
-	// minute, as rarely as the blocker.
+	// forecast.mode On. Updated when the time moves by a fifth of the wait, at most once a minute.
 	// +optional
 	EstimatedStart *EstimatedStart `json:"estimatedStart,omitempty"`
-	// EstimatedEnd is when a running or queued job probably ends. Only with the operator's forecast.mode On.
-	// The operator updates it as estimatedStart.
+	// EstimatedEnd is when a running or queued job probably ends. Written as estimatedStart.
 	// +optional
 	EstimatedEnd *EstimatedEnd `json:"estimatedEnd,omitempty"`
 	// Preemption is the plan for a gang that lacks capacity or quota, with preemption.mode Broker, or DryRun,

@@ -86,8 +86,8 @@ var (
 	}
 )
 
-// EndOf returns when a running job probably ends: by the operator's forecast, else at the speed that its trainer
-// reported; nil: unknown.
+// EndOf returns when a running job probably ends: by the operator's forecast, else at the speed that its
+// trainer reported; nil: unknown.
 func EndOf(job *v1alpha1.TrainingJob) *time.Time {
 	if job.Status.Phase != v1alpha1.PhaseRunning {
 		return nil
