@@ -204,6 +204,10 @@ var rules = map[string]rule{
 	"pkg/preemption": {
 		reason: "plans preemptions: knows gangs and capacity, no job", ours: []string{seam}, never: notCore,
 	},
+	"pkg/reservation": {
+		reason: "keeps capacity for large gangs: knows gangs and capacity, no job",
+		ours:   []string{seam, "pkg/preemption"}, never: notCore,
+	},
 	contention: {
 		reason: "the planner's plans for jobs",
 		ours: []string{
@@ -467,7 +471,7 @@ var rules = map[string]rule{
 	},
 	"bench/sim": {
 		reason: "simulates the planner and the schedulers' orders", never: impure,
-		ours: []string{seam, "pkg/preemption", "bench/stats", "bench/workload"},
+		ours: []string{seam, "pkg/preemption", "pkg/reservation", "bench/stats", "bench/workload"},
 	},
 	"bench/workload":             {reason: "which gangs arrive when, as data", never: impure},
 	"bench/simulated/scheduling": {reason: "a scheduler's decisions, without side effects", never: timeless},
