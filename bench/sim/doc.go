@@ -9,6 +9,9 @@
 //	victims.go   the schedulers' victims, modelled on their sources; victims_by_rank.go: rank by rank
 //	situation.go one preemption that a real scheduler was seen to make; agreement.go: whether the model does so
 //	broker.go    carries out what pkg/preemption plans
+//	serve.go     order and quotas without preemption; reserve.go: pkg/reservation, and what it knows of gangs
+//	properties.go deadlines, reports and consent of gangs
+//	faults.go    failures of gangs and nodes
 //	run.go       the events
 //	result.go    lost work, idle time, and waiting times
 //	sweep.go     all ways over many seeds; line.go: what they say of one, with intervals

@@ -19,6 +19,9 @@ type Shape struct {
 	Interval, Save, Start time.Duration
 	// Cooperation is the share of gangs that save on request, SaveAtEnd of those that save at SIGTERM.
 	Cooperation, SaveAtEnd float64
+	// Quotas of the queues, in GPUs; nil: none.
+	Quotas []int64
+	Faults Faults
 }
 
 // Values of the two classes.

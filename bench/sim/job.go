@@ -16,6 +16,14 @@ type Job struct {
 	Interval, Save, Start time.Duration
 	// Listens is true if it saves on request, SavesAtEnd if it saves at SIGTERM.
 	Listens, SavesAtEnd bool
+
+	// Reports: its end is measured, too late by the factor Error. Lends: it may start in lent capacity.
+	Reports, Lends bool
+	Error          float64
+	// Deadline is the longest that it runs, in all its runs; 0: none.
+	Deadline time.Duration
+	// Queue whose quota it uses.
+	Queue int
 }
 
 // Total GPUs of all ranks.

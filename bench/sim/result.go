@@ -1,6 +1,10 @@
 package sim
 
-import "time"
+import (
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/reservation"
+)
 
 // Result of a simulation. Times of GPUs are summed over all GPUs.
 type Result struct {
@@ -19,6 +23,35 @@ type Result struct {
 	Plans, Asked, HandedOver int
 	// Asking is the longest time from when a plan was made until the last of its victims had ended.
 	Asking time.Duration
+
+	// FirstWaits of all gangs, in the order of their starts.
+	FirstWaits []Wait
+	// Delays of the gangs that finished: the time from arrival to end, less the work.
+	Delays []Wait
+	// Recalls of gangs in lent capacity, Failures of gangs and nodes, and gangs that Expired at their deadlines.
+	Recalls, Failures, Expired int
+	// Reservations that began, Lapsed ones, and how often their nodes Moved. LongestHold of a gang that fitted.
+	Reservations, Lapsed, Moved int
+	LongestHold                 time.Duration
+}
+
+// Wait of a gang.
+type Wait struct {
+	GPUs int64
+	Time time.Duration
+}
+
+// count a change of a reservation.
+func (r *Result) count(was, is *reservation.Reservation) {
+	switch {
+	case is == nil:
+	case is.Phase == reservation.Lapsed:
+		r.Lapsed++
+	case was == nil || was.Phase == reservation.Lapsed:
+		r.Reservations++
+	default:
+		r.Moved += is.Moved - was.Moved
+	}
 }
 
 // Waste is all of it.
@@ -41,6 +74,7 @@ func (r *Result) started(w *waiting, now time.Duration) {
 		r.Restart += time.Duration(w.Total()) * w.Start
 		return
 	}
+	r.FirstWaits = append(r.FirstWaits, Wait{w.Total(), now - w.Arrives})
 	if r.Waits == nil {
 		r.Waits, r.Completions = map[int32][]time.Duration{}, map[int32][]time.Duration{}
 	}
@@ -48,6 +82,7 @@ func (r *Result) started(w *waiting, now time.Duration) {
 }
 
 func (r *Result) finished(j *Job, now time.Duration) {
+	r.Delays = append(r.Delays, Wait{j.Total(), now - j.Arrives - j.Work})
 	r.Completions[j.Value] = append(r.Completions[j.Value], now-j.Arrives)
 }
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/preemption"
+	"mlplatform.example.com/trainingjob-operator/pkg/reservation"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
 // Way to preempt.
@@ -19,6 +21,8 @@ type Way struct {
 	// chooses.
 	Policy   *preemption.Policy
 	MaxDelay time.Duration
+	// Backfill replaces preemption; nil: urgent gangs preempt.
+	Backfill *Backfill
 }
 
 // waiting is a gang that has no GPUs.
@@ -37,6 +41,10 @@ type waiting struct {
 	planned time.Duration
 	// handedOver: the planner has given up on this attempt.
 	handedOver bool
+	// reservation, pass and hold are what its status has.
+	reservation *reservation.Reservation
+	pass        *reservation.Pass
+	hold        reservation.Hold
 }
 
 // freed GPUs of a victim.
@@ -62,6 +70,17 @@ type simulation struct {
 	finished time.Duration
 	random   *rand.Rand
 	result   Result
+
+	seed   uint64
+	faults Faults
+	// quotas are the free GPUs of each queue, ran the time for which each gang ran, recalls how often it left
+	// lent capacity, and lost the nodes that are under repair.
+	quotas  []int64
+	ran     map[int]time.Duration
+	recalls map[int]int
+	lost    map[int]bool
+	shapes  map[shape][]preemption.Need
+	again   time.Duration
 }
 
 // Play gangs on a cluster, until all have finished.
@@ -75,7 +94,9 @@ func Play(s Shape, jobs []Job, way Way, seed uint64) Result {
 func newSimulation(s Shape, jobs []Job, way Way, seed uint64) *simulation {
 	p := &simulation{
 		way: way, free: make(nodes, s.Nodes), running: map[int]*run{}, attempt: map[int]int32{},
-		ending: map[int]*waiting{}, random: rand.New(rand.NewPCG(seed, 2)),
+		ending: map[int]*waiting{}, random: rand.New(rand.NewPCG(seed, 2)), seed: seed, faults: s.Faults,
+		quotas: slices.Clone(s.Quotas), ran: map[int]time.Duration{}, recalls: map[int]int{},
+		lost: map[int]bool{}, shapes: map[shape][]preemption.Need{}, again: -1,
 	}
 	for i := range p.free {
 		p.free[i] = s.GPUsPerNode
@@ -88,6 +109,7 @@ func newSimulation(s Shape, jobs []Job, way Way, seed uint64) *simulation {
 	if s.For > 0 {
 		p.at(s.For, p.sumUseful)
 	}
+	p.breakNodes(s)
 	return p
 }
 
@@ -136,6 +158,10 @@ func (p *simulation) queue(w *waiting) {
 
 // schedule starts gangs that fit, in order of value and age, and preempts for those that may preempt.
 func (p *simulation) schedule() {
+	if p.way.Backfill != nil {
+		p.serve()
+		return
+	}
 	p.startThoseThatFit()
 	if p.way.Policy != nil {
 		p.plan()
@@ -194,12 +220,17 @@ func (p *simulation) start(w *waiting, on map[int]int) {
 	p.waiting = slices.DeleteFunc(p.waiting, func(o *waiting) bool { return o == w })
 	p.free.add(on, w.GPUs, -1)
 	p.attempt[w.ID] = w.attempts + 1
-	r := &run{Job: w.Job, base: w.base, began: p.now, on: on, asked: -1}
-	if p.way.Policy != nil {
+	p.charge(w.Job, -1)
+	r := &run{Job: w.Job, base: w.base, began: p.now, on: on, asked: -1, pass: w.pass}
+	if p.way.Policy != nil || p.way.Backfill != nil && p.way.Backfill.Policy != nil {
 		r.holds = p.holds(on, w.GPUs)
+		if w.Queue < len(p.quotas) {
+			r.holds[quotaName(w.Queue)] = scheduler.Amounts{gpu: w.Total()}
+		}
 	}
 	p.running[w.ID] = r
 	p.result.started(w, p.now)
+	r.deadline = p.now + w.Deadline - p.ran[w.ID]
 	p.at(r.finishes(), func() {
 		if p.running[w.ID] == r && r.asked < 0 {
 			p.end(r)
@@ -207,10 +238,25 @@ func (p *simulation) start(w *waiting, on map[int]int) {
 			p.result.finished(w.Job, p.now)
 		}
 	})
+	if w.Deadline > 0 && r.deadline < r.finishes() {
+		p.at(r.deadline, func() { p.expire(r) })
+	}
+	p.failLater(r)
+}
+
+// expire ends a run whose deadline is over.
+func (p *simulation) expire(r *run) {
+	if !r.ended {
+		p.end(r)
+		p.result.Expired++
+	}
 }
 
 // end a run: its GPUs are free.
 func (p *simulation) end(r *run) {
+	r.ended = true
+	p.ran[r.ID] += p.now - r.began
+	p.charge(r.Job, 1)
 	delete(p.running, r.ID)
 	p.free.add(r.on, r.GPUs, 1)
 	if w := p.ending[r.ID]; w != nil {
@@ -270,11 +316,20 @@ func (p *simulation) saveAndEnd(r *run, from, by time.Duration) {
 		p.result.lost(r, done-saved)
 	}
 	p.result.idle(r.Total(), ends-from)
-	p.at(ends, func() { p.end(r); p.resume(r, resumes) })
+	p.at(ends, func() { // it may have failed since
+		if !r.ended {
+			p.end(r)
+			p.resume(r, resumes)
+		}
+	})
 }
 
 func (p *simulation) resume(r *run, saved time.Duration) {
 	p.result.Preemptions++
+	p.requeue(r, saved)
+}
+
+func (p *simulation) requeue(r *run, saved time.Duration) {
 	p.queue(&waiting{Job: r.Job, base: saved, attempts: p.attempt[r.ID], blocked: -1})
 }
 

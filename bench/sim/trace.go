@@ -51,3 +51,31 @@ func Repeat(w workload.Workload, s Shape, seed uint64) []Job {
 	}
 	return jobs
 }
+
+// Philly draws gangs of the sizes, durations and gaps of Microsoft's Philly trace (see bench/workload), none
+// longer than a time. The same seed makes the same gangs.
+func Philly(gangs int, longest time.Duration, s Shape, seed uint64) []Job {
+	return Replay(workload.Philly(gangs, traceCompression, longest, seed), s)
+}
+
+// Replay the gangs of a trace once, at the times that it has. When they save and start is the shape's.
+func Replay(w workload.Workload, s Shape) []Job {
+	var jobs []Job
+	for _, g := range w.Gangs {
+		jobs = append(jobs, Job{
+			ID: len(jobs), Value: Low, Ranks: g.Ranks, GPUs: int64(g.GPUs), Arrives: g.At * traceCompression,
+			Work: g.Train * traceCompression, Interval: s.Interval, Save: s.Save, Start: s.Start,
+		})
+	}
+	return jobs
+}
+
+// Offered is the mean number of GPUs that gangs would use if each started at once, and how long they arrive.
+func Offered(jobs []Job) (gpus float64, span time.Duration) {
+	var sum float64
+	for i := range jobs {
+		span = max(span, jobs[i].Arrives)
+		sum += float64(jobs[i].Total()) * jobs[i].Work.Seconds()
+	}
+	return sum / max(1, span.Seconds()), span
+}

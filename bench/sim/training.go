@@ -3,6 +3,7 @@ package sim
 import (
 	"time"
 
+	"mlplatform.example.com/trainingjob-operator/pkg/reservation"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
@@ -18,6 +19,11 @@ type run struct {
 	holds map[string]scheduler.Amounts
 	// asked is when it stops to save and end; negative while it is not asked.
 	asked time.Duration
+	// ended is true once it holds no GPUs. deadline is when it is ended, where its gang has one.
+	ended    bool
+	deadline time.Duration
+	// pass with which it started.
+	pass *reservation.Pass
 }
 
 // trains is when its first step begins.

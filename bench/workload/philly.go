@@ -64,6 +64,15 @@ func philly(compress float64) func(float64) Workload {
 	}
 }
 
+// Philly draws gangs of the trace's sizes, durations and gaps. All times are divided by compress; durations
+// are capped at longest, before that. The cluster has as many nodes as there are gangs.
+func Philly(gangs int, compress float64, longest time.Duration, seed uint64) Workload {
+	return phillyGangs(phillyOptions{
+		gangs: gangs, nodes: gangs, gap: phillyGap, compress: compress, longest: longest, checkpoint: time.Hour,
+		seed: seed,
+	})
+}
+
 // phillyGangs draws gangs from the fits: sizes in proportion, lognormal durations by size, lognormal gaps
 // between arrivals, priorities by phillyPriority.
 func phillyGangs(o phillyOptions) Workload {
