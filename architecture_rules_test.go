@@ -469,6 +469,10 @@ var rules = map[string]rule{
 			"pkg/server/placement", "pkg/server/problem", "pkg/server/rest", board, "lab/browser",
 		},
 	},
+	"bench/backfill": {
+		reason: "plays reservations in a simulation",
+		ours:   []string{"pkg/reservation", "bench/result", "bench/sim", "bench/workload"},
+	},
 	"bench/sim": {
 		reason: "simulates the planner and the schedulers' orders", never: impure,
 		ours: []string{seam, "pkg/preemption", "pkg/reservation", "bench/stats", "bench/workload"},

@@ -1,5 +1,6 @@
 // Package sim plays a cluster whose gangs are preempted, without any process: events in the order of their
-// time, on nodes with GPUs. It answers one question: how much work does each way to choose victims lose?
+// time, on nodes with GPUs. It answers two questions: how much work does each way to choose victims lose, and
+// what does it cost the others to reserve capacity for large gangs?
 //
 //	job.go       a gang: its shape, its work, when it saves, and what its start takes
 //	generate.go  random gangs, the same for every way that is compared
