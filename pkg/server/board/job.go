@@ -185,7 +185,10 @@ func (b *Board) inputOf(known *rest.JobRecord, by jobview.Axis, page string) job
 		Record: known.Record, Live: known.Live, Samples: known.Record.Samples, Explanation: known.Explanation,
 		Timeline: known.Timeline.Items, Prices: known.Prices, Currency: known.Currency,
 		Now: drawnAt(job, b.Clock.Now().UTC()), By: by,
-		Links: jobview.Links{Page: page, Jobs: clusterURL(job.Cluster) + "/jobs?namespace=" + job.Namespace},
+		Links: jobview.Links{
+			Page: page, Jobs: clusterURL(job.Cluster) + "/jobs?namespace=" + job.Namespace,
+			Job: listview.JobURL(job.Cluster, job.Namespace, ""),
+		},
 	}
 	if job.Queue != "" {
 		in.Links.Queue = clusterURL(job.Cluster) + "/queues?" + url.Values{"q": {job.Queue}}.Encode()

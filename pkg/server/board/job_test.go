@@ -261,6 +261,18 @@ func TestButtonsFollowRights(t *testing.T) {
 	}
 }
 
+// TestVictimLinks: a victim's name leads to its page.
+func TestVictimLinks(t *testing.T) {
+	s := newServer(t, newJob("a", "bert", waits, func(job *v1alpha1.TrainingJob) {
+		job.Status.Scheduling.Preemption = &v1alpha1.PreemptionStatus{
+			Outcome: v1alpha1.PreemptionPlanned, VictimCount: 1, Victims: []v1alpha1.PreemptionVictim{{Name: "old"}},
+		}
+	}), newJob("a", "old", inPhase(v1alpha1.PhaseRunning)))
+	victim := strings.TrimSuffix(jobPage, "bert") + "old"
+	contains(t, s.get(jobPage), http.StatusOK, `<a href="`+victim+`">old</a>`)
+	contains(t, s.get(victim), http.StatusOK, `<h1 id="job-name">old`)
+}
+
 // TestViewersShareDrawing: a page is drawn once for all viewers, and again when it changes.
 func TestViewersShareDrawing(t *testing.T) {
 	s := newServer(t, newJob("a", "bert", trains(500, "1.25")))

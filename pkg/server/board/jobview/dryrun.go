@@ -99,8 +99,8 @@ func dryRunOf(in *Input) *DryRun {
 		}
 		if v.Name == "" {
 			victim.Name = "a job of another namespace"
-		} else if in.Links.Jobs != "" {
-			victim.Href = in.Links.Jobs + "/" + v.Name
+		} else {
+			victim.Href = in.Links.job(v.Name)
 		}
 		d.Victims = append(d.Victims, victim)
 	}

@@ -2,6 +2,7 @@ package jobview
 
 import (
 	"math/big"
+	"net/url"
 	"time"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
@@ -56,4 +57,14 @@ type Links struct {
 	Queue string
 	// Jobs of the job's namespace.
 	Jobs string
+	// Job is the page of a job of the namespace, without its name at the end.
+	Job string
+}
+
+// job returns the page of a job of the namespace; empty if it is unknown.
+func (l *Links) job(name string) string {
+	if l.Job == "" {
+		return ""
+	}
+	return l.Job + url.PathEscape(name)
 }

@@ -192,7 +192,8 @@ func (t *scenario) input() Input {
 			Page: "/board/clusters/lab/namespaces/team-a/jobs/" + t.job.Name,
 			Logs: "/board/clusters/lab/namespaces/team-a/jobs/" + t.job.Name + "/logs",
 			YAML: "/board/clusters/lab/namespaces/team-a/jobs/" + t.job.Name + "/yaml",
-			Jobs: "/board/clusters/lab/namespaces/team-a/jobs", Queue: "/board/clusters/lab/queues",
+			Jobs: "/board/clusters/lab/jobs?namespace=team-a",
+			Job:  "/board/clusters/lab/namespaces/team-a/jobs/", Queue: "/board/clusters/lab/queues",
 		},
 	}
 	return in
