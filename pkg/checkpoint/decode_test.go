@@ -136,6 +136,28 @@ func documents() map[string]document {
 		},
 		"report, no attempt": {"report", `{"phase":"Training"}`, "attempt is missing", false},
 		"report, attempt 0":  {"report", `{"attempt":0,"phase":"Training"}`, "attempt is 0", false},
+		"report, rehearsal": {
+			"report", `{"attempt":2,"phase":"Training","rehearsal":[{"attempt":1,"lastStep":60,"completeLeft":0},` +
+				`{"attempt":2,"firstStep":41,"commonSteps":20,"differingSteps":1,"lossBasisPoints":12,` +
+				`"differentLoss":{"step":41,"before":"2.1134","after":"2.1140"},"batchOfStep":1,"ranks":4,` +
+				`"cutOffPath":"attempt-2/step-60","cutOffComplete":true}]}`, "", false,
+		},
+		"report, much evidence": {
+			"report", `{"attempt":2,"phase":"Training","rehearsal":[{"attempt":1},{"attempt":2},{"attempt":3}]}`,
+			"rehearsal has too many entries", false,
+		},
+		"report, evidence": {
+			"report", `{"attempt":2,"phase":"Training","rehearsal":[{"attempt":1,"firstStep":-1}]}`,
+			"rehearsal[0].firstStep is -1", false,
+		},
+		"answer, kill":  {"answer", `{"command":"KillInSave","id":"a"}`, "", false},
+		"command, kill": {"command", `{"command":"Kill","id":"a"}`, "use one of", false},
+		"status, rehearsal": {
+			"status", `{"step":1,"batch":"9f","weights":"1c","loaded":"/ckpt/attempt-1/step-5"}`, "", false,
+		},
+		"status, batch": {
+			"status", `{"step":1,"batch":"` + strings.Repeat("a", 65) + `"}`, "batch has 65 characters", false,
+		},
 		"report, first step": {"report", `{"attempt":1,"phase":"Training","firstStep":0}`, "", false},
 		"answer":             {"answer", `{"command":"None","minIntervalSeconds":10}`, "", false},
 		"answer, command": {

@@ -64,6 +64,36 @@ func FuzzMessages(f *testing.F) {
 	})
 }
 
+// FuzzTrace: a trace lies on a volume that a trainer can write to.
+func FuzzTrace(f *testing.F) {
+	f.Add([]byte(`{"attempt":1,"rank":0}`))
+	f.Add([]byte(`{"attempt":2,"rank":3,"firstStep":11,"lastStep":12,"startMilliseconds":900,` +
+		`"stepMilliseconds":5,"steps":[{"step":11,"loss":"0.5","batch":"ab"},{"step":12}],"loaded":true,` +
+		`"loadedOther":"attempt-1/step-5","weights":"ab","wrote":true,"outsidePath":"/tmp/a","outsideBytes":7}`))
+	f.Add([]byte(`{"attempt":4,"rank":0,"saves":2,"saveMilliseconds":70,"cutOffPath":"attempt-4/step-9",` +
+		`"cutOffMilliseconds":30,"cutOffTries":1,"before":{"complete":3,"strayFiles":1,"cutOffComplete":true},` +
+		`"after":{"complete":0}}`))
+	f.Add([]byte(`{"attempt":1,"rank":0,"steps":[{"step":1,"loss":` + strings.Repeat("[", 200)))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		cheap(t, len(data), nil, func() {
+			trace, err := ParseTrace(data)
+			if err != nil {
+				return
+			}
+			if len(trace.Steps) > MaxTracedSteps {
+				t.Fatalf("%d steps", len(trace.Steps))
+			}
+			again, err := Encode(trace)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := ParseTrace(again); err != nil || !reflect.DeepEqual(got, trace) {
+				t.Fatalf("%s became %s: %v", data, again, err)
+			}
+		})
+	})
+}
+
 func FuzzURI(f *testing.F) {
 	for _, s := range []string{
 		"pvc://claim/a/b", "s3://bucket/%2e%2e/a", "abfss://c@acct.dfs.core.windows.net/a",

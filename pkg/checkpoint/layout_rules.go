@@ -75,8 +75,8 @@ var LayoutRules = []LayoutRule{
 	},
 }
 
-// removable reports whether the agent may delete a save: it may delete each of its parts.
-func (f *Found) removable() bool {
+// Removable reports whether the agent may delete a save: it may delete each of its parts.
+func (f *Found) Removable() bool {
 	isKept := func(p Part) bool { return !removable(p.Layout) }
 	return removable(f.Layout) && !slices.ContainsFunc(f.Parts, isKept)
 }

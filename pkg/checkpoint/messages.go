@@ -60,6 +60,12 @@ type Status struct {
 	Checkpoint *Save `json:"checkpoint,omitempty"`
 	// CommandID of the last Command that the trainer has carried out.
 	CommandID string `json:"commandId,omitempty" rule:"maxLen=64,pattern=id"`
+	// Batch identifies the samples of Step, such as a hash of their numbers. Rehearsals compare it.
+	Batch string `json:"batch,omitempty" rule:"maxLen=64,pattern=printable"`
+	// Weights is a hash of the weights after loading, equal in all ranks that hold the same weights.
+	Weights string `json:"weights,omitempty" rule:"maxLen=64,pattern=printable"`
+	// Loaded is the path or URI of the checkpoint that the trainer has loaded.
+	Loaded string `json:"loaded,omitempty" rule:"maxLen=1024,pattern=printable"`
 }
 
 // Save is what a trainer or an agent says about one checkpoint.
@@ -82,6 +88,11 @@ const (
 	CommandCheckpoint CommandName = "Checkpoint"
 	// CommandCheckpointAndExit asks for a checkpoint and then an exit with code 0.
 	CommandCheckpointAndExit CommandName = "CheckpointAndExit"
+	// CommandKill and CommandKillInSave are for the agent of a rehearsal's rank 0, not for its trainer. The
+	// agent kills the trainer's processes: at once, or while the trainer writes a checkpoint, which the agent
+	// requests.
+	CommandKill       CommandName = "Kill"
+	CommandKillInSave CommandName = "KillInSave"
 )
 
 // Command is what the agent writes to EnvCommandFile.
@@ -163,6 +174,8 @@ type Report struct {
 	Source Source `json:"source,omitempty" rule:"enum=Kubeflow"`
 	// Problem for the user or the admin to fix. It does not affect the training.
 	Problem string `json:"problem,omitempty" rule:"maxLen=512,pattern=printable"`
+	// Rehearsal is what the agents saw in this attempt of a rehearsal and in the one before, by attempt.
+	Rehearsal []Evidence `json:"rehearsal,omitempty" rule:"maxItems=2"`
 }
 
 // Beat is what the agent of every rank posts, for the verdict whether its gang hangs. It has ages and no
@@ -233,7 +246,7 @@ type Passed struct {
 
 // Answer is the report server's answer to a Report. It carries the operator's command.
 type Answer struct {
-	Command  CommandName `json:"command" rule:"required,enum=None|Checkpoint|CheckpointAndExit"`
+	Command  CommandName `json:"command" rule:"required,enum=None|Checkpoint|CheckpointAndExit|Kill|KillInSave"`
 	ID       string      `json:"id,omitempty" rule:"maxLen=64,pattern=id"`
 	Deadline *time.Time  `json:"deadline,omitempty"`
 	// Attempt that is the job's, if it is the report's: by then the report's commit is persisted, and no later

@@ -9,6 +9,7 @@ const (
 	MaxReportBytes   = 64 << 10
 	MaxAnswerBytes   = 4 << 10
 	MaxBeatBytes     = 1 << 10
+	MaxTraceBytes    = 288 << 10
 	// MaxTerminationBytes is the kubelet's limit (kubernetes pkg/kubelet/container,
 	// MaxPodTerminationMessageLogLength).
 	MaxTerminationBytes = 4096
@@ -55,6 +56,9 @@ func ParseAnswer(data []byte) (*Answer, error) {
 func ParseTermination(data []byte) (*Termination, error) {
 	return parse[Termination]("termination message", MaxTerminationBytes, data)
 }
+
+// ParseTrace reads a trace of a rehearsal.
+func ParseTrace(data []byte) (*Trace, error) { return parse[Trace]("trace", MaxTraceBytes, data) }
 
 // ParseManifest reads a manifest. It rejects one that names a file twice, or itself.
 func ParseManifest(data []byte) (*Manifest, error) {

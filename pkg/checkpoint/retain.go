@@ -69,7 +69,7 @@ func Retain(found []Found, keep Keep) []Found {
 	for _, f := range slices.Backward(sorted) {
 		old := f.Step >= 0 && f.Step < before
 		abandoned := f.State == Torn && f.Attempt > 0 && f.Attempt < keep.Attempt
-		if old && !f.WrongJob && f.removable() && (f.State == Complete || abandoned) &&
+		if old && !f.WrongJob && f.Removable() && (f.State == Complete || abandoned) &&
 			f.Path != "." && !overlap(&f, keep.Pinned) && !nested[f.Path] &&
 			!last[f.Path] && !slices.Contains(keep.Committed, f.Path) {
 			out = append(out, f)

@@ -84,7 +84,7 @@ var fieldsOf = collectFields(
 	reflect.TypeFor[Status](), reflect.TypeFor[Command](), reflect.TypeFor[Settings](),
 	reflect.TypeFor[Manifest](),
 	reflect.TypeFor[Report](), reflect.TypeFor[Answer](), reflect.TypeFor[Termination](),
-	beatType, reflect.TypeFor[BeatAnswer]())
+	beatType, reflect.TypeFor[BeatAnswer](), reflect.TypeFor[Trace]())
 
 func collectFields(types ...reflect.Type) map[reflect.Type][]field {
 	out := map[reflect.Type][]field{}
