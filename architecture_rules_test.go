@@ -21,6 +21,8 @@ const (
 	history     = "pkg/history"
 	contention  = "pkg/contention"
 	liveness    = "pkg/liveness"
+	rehearsal   = "pkg/rehearsal"
+	trace       = "pkg/rehearsal/trace"
 	controller  = "pkg/controller"
 	memory      = controller + "/memory"
 	meter       = controller + "/meter"
@@ -65,9 +67,17 @@ var rules = map[string]rule{
 	liveness: {
 		reason: "verdicts about beats", ours: []string{api, checkpoint}, never: slices.Concat(impure, notSmall),
 	},
+	rehearsal: {
+		reason: "verdicts about attempts", ours: []string{api, checkpoint}, never: slices.Concat(impure, notSmall),
+	},
 
 	"pkg/forecast": {
 		reason: "starts and ends of gangs; knows no job", never: slices.Concat(impure, notSmall),
+	},
+
+	trace: {
+		reason: "what ranks did in a rehearsal; a part of the small binary", ours: []string{checkpoint},
+		never: slices.Concat(impure, notSmall),
 	},
 
 	seam:                {reason: "knows no TrainingJob, no dialect, no client, no clock", never: timeless},
@@ -86,7 +96,8 @@ var rules = map[string]rule{
 	"scheduler/schedulertest/stubs": {reason: "parts of backends for tests", ours: []string{seam}},
 
 	spec: {
-		reason: "interpretation of the spec", ours: []string{api, checkpoint, frameworks, liveness}, never: notCore,
+		reason: "interpretation of the spec", ours: []string{api, checkpoint, frameworks, liveness, rehearsal},
+		never: notCore,
 	},
 	validation: {
 		reason: "validation", ours: []string{api, checkpoint, frameworks, spec}, never: notCore,
@@ -96,11 +107,12 @@ var rules = map[string]rule{
 	},
 	observation: {
 		reason: "the observed state",
-		ours:   []string{api, checkpoint, frameworks, liveness, seam, spec, validation, render}, never: notCore,
+		ours:   []string{api, checkpoint, frameworks, liveness, rehearsal, seam, spec, validation, render},
+		never:  notCore,
 	},
 	decision: {
 		reason: "the decisions",
-		ours:   []string{api, checkpoint, liveness, seam, spec, render, observation}, never: notCore,
+		ours:   []string{api, checkpoint, liveness, rehearsal, seam, spec, render, observation}, never: notCore,
 	},
 	account: {
 		reason: "what is counted and carried to the next reconcile",
@@ -108,7 +120,7 @@ var rules = map[string]rule{
 	},
 	status: {
 		reason: "status and messages of a job",
-		ours:   []string{api, liveness, seam, spec, observation, decision}, never: notCore,
+		ours:   []string{api, liveness, rehearsal, seam, spec, observation, decision}, never: notCore,
 	},
 	core: {
 		reason: "combines the internal packages",
@@ -134,7 +146,7 @@ var rules = map[string]rule{
 		},
 	},
 	"pkg/explain": {
-		reason: "explains why a job does not run", ours: []string{api},
+		reason: "explains what a job does", ours: []string{api, spec},
 		never: append(slices.Clone(impure), "sigs.k8s.io/..."),
 	},
 	"pkg/timeline": {
@@ -306,7 +318,7 @@ var rules = map[string]rule{
 	},
 	"pkg/server/store": {reason: "the history in a database", ours: []string{api, history}},
 	"pkg/agent": {
-		reason: "the agent, a small binary", ours: []string{checkpoint, "pkg/reportclient"}, never: notSmall,
+		reason: "the agent, a small binary", ours: []string{checkpoint, "pkg/reportclient", trace}, never: notSmall,
 	},
 	"pkg/reportclient": {reason: "part of a small binary", ours: []string{checkpoint}, never: notSmall},
 	"pkg/reportserver": {
@@ -395,7 +407,7 @@ var rules = map[string]rule{
 	},
 	"cmd/kubectl-tj": {
 		reason: "a command for users: it knows no controller",
-		ours:   []string{api, convert, "pkg/explain", "pkg/timeline", "pkg/queuereader", "pkg/queues"},
+		ours:   []string{api, convert, "pkg/explain", "pkg/timeline", "pkg/queuereader", "pkg/queues", spec},
 	},
 
 	"cmd/agent": {reason: "a small binary", ours: []string{"pkg/agent"}, never: notSmall},
@@ -428,7 +440,7 @@ var rules = map[string]rule{
 	},
 	"lab/simtrainer": {
 		reason: "simulates pods; knows the contract and no job",
-		ours:   []string{api, checkpoint, "lab/localcluster/...", "pkg/reportclient"},
+		ours:   []string{api, checkpoint, "lab/localcluster/...", "pkg/rehearsal/trace", "pkg/reportclient"},
 	},
 	"lab/mlflow": {
 		reason: "knows MLflow's server, not its data", ours: []string{"lab/localcluster/...", "lab/python"},

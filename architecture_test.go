@@ -108,7 +108,7 @@ func matches(path string, patterns []string) bool {
 var pure = []string{
 	seam, "scheduler/volcano", "scheduler/native", "scheduler/kueue", "scheduler/coscheduling", checkpoint,
 	frameworks, spec, validation, render, observation, decision, status, core, convert, tfjobadmin, history,
-	contention, liveness, "pkg/preemption", "pkg/reservation", fragment, palette, parameters,
+	contention, liveness, rehearsal, trace, "pkg/preemption", "pkg/reservation", fragment, palette, parameters,
 	board + "/listview", board + "/clusterview", board + "/queueview", board + "/accountview",
 	board + "/jobview", "pkg/cost",
 	"bench/workload", "bench/simulated/scheduling",

@@ -39,6 +39,9 @@ const (
 	// ConditionTopologyKept is True if the ranks have nodes of one domain, as topology mode Within requires,
 	// and False if the scheduler placed them across domains. Absent before they have nodes.
 	ConditionTopologyKept = "TopologyKept"
+	// ConditionRehearsed is True if the rehearsal has passed, and False if a check has failed. It is Unknown
+	// while the rehearsal runs, and if it was incomplete. Only on jobs with spec.rehearsal.
+	ConditionRehearsed = "Rehearsed"
 	// ConditionSucceeded is True once the training is complete. It is final.
 	ConditionSucceeded = "Succeeded"
 	// ConditionFailed is True once the job has failed for good. It is final.
@@ -237,4 +240,20 @@ const (
 	ReasonBeatsMissing = "BeatsMissing"
 	// ReasonProgressing: ranks make progress again.
 	ReasonProgressing = "Progressing"
+)
+
+// Reasons of rehearsals: of the condition Rehearsed, of the end of the job, and of the drain of an attempt.
+const (
+	// ReasonRehearsalPlayed: the operator ends an attempt in one of the ways of spec.rehearsal.
+	ReasonRehearsalPlayed = "RehearsalPlayed"
+	// ReasonRehearsalRunning: not all ways are played.
+	ReasonRehearsalRunning = "RehearsalRunning"
+	// ReasonRehearsalPassed: the trainer saves and resumes.
+	ReasonRehearsalPassed = "RehearsalPassed"
+	// ReasonRehearsalFailed: a check has failed.
+	ReasonRehearsalFailed = "RehearsalFailed"
+	// ReasonRehearsalIncomplete: not all ways could be played, or too little was seen.
+	ReasonRehearsalIncomplete = "RehearsalIncomplete"
+	// ReasonRehearsalNeedsReports: the job waits because the operator has no report server.
+	ReasonRehearsalNeedsReports = "RehearsalNeedsReports"
 )

@@ -46,6 +46,11 @@ const (
 	AnnotationRestart = "mlplatform.example.com/restart"
 	// LabelKueueQueue names the queue if spec.runPolicy.schedulingPolicy.queue does not.
 	LabelKueueQueue = "kueue.x-k8s.io/queue-name"
+	// LabelRehearsalOf names the job that a rehearsal is a copy of.
+	LabelRehearsalOf = "mlplatform.example.com/rehearsal-of"
+	// AnnotationRehearsalRevision is the revision of the spec that a rehearsal holds for, as status.revision of
+	// the job that it is a copy of.
+	AnnotationRehearsalRevision = "mlplatform.example.com/rehearsal-revision"
 	// LabelKueuePriority names the WorkloadPriorityClass of a job whose scheduler is kueue.
 	LabelKueuePriority = "kueue.x-k8s.io/priority-class"
 	// AnnotationUser names the user that the job is for, if another account creates it or its history must

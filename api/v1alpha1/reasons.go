@@ -22,6 +22,8 @@ var reasons = []string{
 	ReasonTopologyNotServed, ReasonPlacedWithin, ReasonPlacedAcross,
 	ReasonGangHung, ReasonRankSilent, ReasonGangSlow, ReasonRestartDoesNotHelp, ReasonSharedCause,
 	ReasonBeatsMissing, ReasonProgressing,
+	ReasonRehearsalPlayed, ReasonRehearsalRunning, ReasonRehearsalPassed, ReasonRehearsalFailed,
+	ReasonRehearsalIncomplete, ReasonRehearsalNeedsReports,
 }
 
 // KnownReason reports whether a reason belongs to this API. Schedulers have others, which other clients can

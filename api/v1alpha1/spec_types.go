@@ -219,6 +219,11 @@ type TrainingJobSpec struct {
 	// +optional
 	RunPolicy RunPolicy `json:"runPolicy,omitzero"`
 
+	// Rehearsal makes the job a rehearsal: the operator ends its attempts in several ways, and checks that the
+	// trainer saves and resumes. Immutable. Unset: no rehearsal.
+	// +optional
+	Rehearsal *RehearsalPolicy `json:"rehearsal,omitempty"`
+
 	// ManagedBy is the controller that runs the job, a domain-prefixed path of at most 63 characters.
 	// Immutable. Unset, or mlplatform.example.com/trainingjob-operator: this operator.
 	// kueue.x-k8s.io/multikueue: Kueue dispatches the job to another cluster and mirrors its status. The

@@ -108,6 +108,9 @@ type TrainingJobStatus struct {
 	// minute.
 	// +optional
 	Liveness *LivenessStatus `json:"liveness,omitempty"`
+	// Rehearsal has the checks of a job with spec.rehearsal.
+	// +optional
+	Rehearsal *RehearsalStatus `json:"rehearsal,omitempty"`
 	// Checkpoint describes the latest complete checkpoint and the resume point.
 	// +optional
 	Checkpoint *CheckpointStatus `json:"checkpoint,omitempty"`
@@ -316,7 +319,7 @@ type ExcludedNode struct {
 }
 
 // DrainCause is why an attempt ends.
-// +kubebuilder:validation:Enum=Failure;Disruption;Eviction;ScheduleTimeout;StartTimeout;SpecChange;RestartRequested;Suspend;Brokered;HandOver;Hang
+// +kubebuilder:validation:Enum=Failure;Disruption;Eviction;ScheduleTimeout;StartTimeout;SpecChange;RestartRequested;Suspend;Brokered;HandOver;Hang;Rehearsal
 type DrainCause string
 
 const (
@@ -347,6 +350,8 @@ const (
 	// CauseHang means that the gang hung, under runPolicy.liveness.mode Act. It counts against
 	// runPolicy.liveness.maxRestarts only.
 	CauseHang DrainCause = "Hang"
+	// CauseRehearsal means that the rehearsal plays a way to end an attempt. It counts against nothing.
+	CauseRehearsal DrainCause = "Rehearsal"
 )
 
 // DrainStatus is why an attempt ends, and the state of its last checkpoint.
@@ -378,6 +383,9 @@ type DrainStatus struct {
 	// Completed is true if rank 0 reported the end of training and exited 0.
 	// +optional
 	Completed bool `json:"completed,omitempty"`
+	// Way in which the operator ends an attempt of a rehearsal, with cause Rehearsal. Absent: the last one ends.
+	// +optional
+	Way RehearsalWay `json:"way,omitempty"`
 	// Resolve is the search of the volume for the resume point, if rank 0's last report is missing, if the
 	// last resume point is in doubt, or for spec.checkpoint.resumeFrom.
 	// +optional

@@ -17,7 +17,7 @@ var notByOthers = []string{
 	v1alpha1.ReasonRankFailed, v1alpha1.ReasonPermanentFailure, v1alpha1.ReasonBackoffLimit,
 	v1alpha1.ReasonScheduleTimeout, v1alpha1.ReasonStartTimeout, v1alpha1.ReasonSpecChanged,
 	v1alpha1.ReasonRestartRequested, v1alpha1.ReasonSuspended, v1alpha1.ReasonDrained,
-	v1alpha1.ReasonHandedOver, v1alpha1.ReasonGangHung,
+	v1alpha1.ReasonHandedOver, v1alpha1.ReasonGangHung, v1alpha1.ReasonRehearsalPlayed,
 }
 
 func byOthers(reason string) bool { return reason != "" && !slices.Contains(notByOthers, reason) }

@@ -53,7 +53,26 @@ func checkReport(from reportingPod, r *checkpoint.Report) *rejection {
 		return reject(http.StatusForbidden, resultSender,
 			"report: phase %s is only for the resolver: rank 0 reports its training", r.Phase)
 	}
+	if rejected := checkEvidence(from.job, r); rejected != nil {
+		return rejected
+	}
 	return checkURIs(from.job, r)
+}
+
+// checkEvidence rejects evidence about a job that is no rehearsal, and about later attempts.
+func checkEvidence(job *v1alpha1.TrainingJob, r *checkpoint.Report) *rejection {
+	if len(r.Rehearsal) > 0 && !spec.IsRehearsal(job) {
+		return reject(http.StatusUnprocessableEntity, resultMalformed,
+			"report: rehearsal is set, but the job has no spec.rehearsal: do not set $%s", checkpoint.EnvRehearsal)
+	}
+	for i := range r.Rehearsal {
+		if n := r.Rehearsal[i].Attempt; n > r.Attempt {
+			return reject(http.StatusUnprocessableEntity, resultMalformed,
+				"report: rehearsal[%d].attempt is %d, but this pod belongs to attempt %d: report earlier attempts",
+				i, n, r.Attempt)
+		}
+	}
+	return nil
 }
 
 // checkURIs rejects checkpoints outside the job's directory. A skipped checkpoint can be a path: it is only

@@ -10,8 +10,8 @@ import (
 
 // received is what rank 0 of a job has reported to this leader. It is immutable: merge returns a new one.
 type received struct {
-	// report is the newest one of the newest attempt; nil: none. FirstStep, CommandID and DeliveredID are
-	// sent once, and kept in later reports of the same start.
+	// report is the newest one of the newest attempt; nil: none. FirstStep, CommandID, DeliveredID
+	// and Rehearsal are sent once, and kept in later reports of the same start.
 	report *checkpoint.Report
 	// former is the previous start in the same attempt, and formerStep its last step. Its reports can still
 	// arrive.
@@ -134,6 +134,9 @@ func inherit(r, known *checkpoint.Report) *checkpoint.Report {
 	}
 	if next.DeliveredID == "" {
 		next.DeliveredID = known.DeliveredID
+	}
+	if len(next.Rehearsal) == 0 {
+		next.Rehearsal = known.Rehearsal
 	}
 	return &next
 }

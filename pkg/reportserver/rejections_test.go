@@ -236,6 +236,13 @@ func TestRejections(t *testing.T) {
 			body(`{"attempt":2,"phase":"Training","passedOver":[{"uri":"s3://a:b@bucket/x","why":"torn"}]}`),
 			422,
 			"passedOver[0].uri", resultURI, 0},
+		"evidence of a rehearsal": {"the job is none",
+			body(`{"attempt":2,"phase":"Training","rehearsal":[{"attempt":2}]}`), 422,
+			"rehearsal is set, but the job has no spec.rehearsal", resultMalformed, 0},
+		"evidence of a later attempt": {"it has not begun", func(e *environment, r *request) {
+			change(e, "bert", func(j *v1alpha1.TrainingJob) { j.Spec.Rehearsal = &v1alpha1.RehearsalPolicy{} })
+			r.body = `{"attempt":2,"phase":"Training","rehearsal":[{"attempt":3}]}`
+		}, 422, "rehearsal[0].attempt is 3", resultMalformed, 0},
 		"a commit of a job without checkpoints": {"", func(e *environment, _ *request) {
 			change(e, "bert", func(j *v1alpha1.TrainingJob) { j.Spec.Checkpoint = nil })
 		}, 422, "the job has no checkpoints: set spec.checkpoint", resultURI, 0},

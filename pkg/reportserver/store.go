@@ -18,6 +18,8 @@ import (
 const (
 	// wakeInterval is the least time between two wake-ups of a job, unless a report is urgent.
 	wakeInterval = 15 * time.Second
+	// rehearsalInterval is that of rehearsals, which end their attempts by their steps.
+	rehearsalInterval = 3 * time.Second
 	// Urgent reports wake the job at once, up to urgentBurst of them, and one more in each urgentInterval:
 	// rank 0 can send one each second, and each wake-up costs a status write.
 	urgentInterval = 10 * time.Second
@@ -127,7 +129,11 @@ func (s *Store) add(name types.NamespacedName, job types.UID, r *checkpoint.Repo
 	case unwritten:
 		e.pending = urgent
 	}
-	due := e.pending > noNews && now.Sub(e.lastWake) >= wakeInterval
+	interval := wakeInterval
+	if len(r.Rehearsal) > 0 { // checkReport takes such a report only from a rehearsal
+		interval = rehearsalInterval
+	}
+	due := e.pending > noNews && now.Sub(e.lastWake) >= interval
 	priority := turn.Usual
 	if e.pending == urgent {
 		priority = turn.Urgent

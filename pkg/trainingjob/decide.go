@@ -43,6 +43,7 @@ var enterSteps = []step{
 	{accountWriter, func(d *draft) {
 		account.RecordCheckpoints(d.o, d.p)
 		account.RecordProgress(d.o, d.p, true)
+		account.RecordRehearsal(d.o, d.p, true)
 	}},
 	{decisionWriter, func(d *draft) { d.outcome = d.transition.Apply(d.o, d.p) }},
 	{accountWriter, func(d *draft) { account.Conclude(d.o, d.p, d.outcome) }},
@@ -64,6 +65,7 @@ var staySteps = []step{
 	{decisionWriter, func(d *draft) { d.counted = decision.SaveAhead(d.o, d.p) || d.counted }},
 	{accountWriter, func(d *draft) {
 		d.counted = account.RecordProgress(d.o, d.p, d.counted) || d.counted
+		d.counted = account.RecordRehearsal(d.o, d.p, d.adopted || d.waits || d.counted) || d.counted
 		if d.adopted || d.waits || d.counted {
 			account.RecordLiveness(d.o, d.p)
 		}

@@ -32,13 +32,13 @@ var owners = map[writer][]string{
 	},
 	accountWriter: {
 		"restarts", "rankRestarts", "replicaStatuses", "workers", "readyReplicas", "gang", "allocatedNodes",
-		"progress", "work", "liveness",
+		"progress", "work", "liveness", "rehearsal.attempts",
 		"drain.ran", "drain.checkpointKnown", "drain.completed",
 		"checkpoint.latest", "checkpoint.saveSeconds", "checkpoint.suggestedInterval",
 		"conditions.ResumeIgnored",
 	},
 	statusWriter: {
-		"message", "conditions",
+		"message", "conditions", "rehearsal.result", "rehearsal.checks",
 		"scheduling.queue", "scheduling.blocker", "scheduling.preemption", "scheduling.domain",
 		"scheduling.estimatedStart", "scheduling.estimatedEnd",
 	},

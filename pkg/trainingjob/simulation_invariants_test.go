@@ -68,6 +68,7 @@ func (sim *simulation) checkStatus(to v1alpha1.TrainingJobStatus) {
 	sim.checkSuccess(to)
 	sim.checkBackoff(to)
 	sim.checkLiveness(to)
+	sim.checkRehearsal(to)
 	from, gang := sim.job.Status, spec.Scope(sim.job) == v1alpha1.ScopeGang
 	switch {
 	case from.Phase.Finished() && to.Phase != from.Phase:
@@ -106,7 +107,8 @@ func (sim *simulation) checkBackoff(to v1alpha1.TrainingJobStatus) {
 func (sim *simulation) checkSuccess(to v1alpha1.TrainingJobStatus) {
 	sim.t.Helper()
 	d := sim.job.Status.Drain
-	if to.Phase != v1alpha1.PhaseSucceeded || sim.job.Status.Phase == to.Phase || d != nil && d.Completed {
+	if to.Phase != v1alpha1.PhaseSucceeded || sim.job.Status.Phase == to.Phase || d != nil && d.Completed ||
+		spec.IsRehearsal(sim.job) { // it ends with its result, see checkRehearsal
 		return
 	}
 	roles := spec.Admitted(spec.Roles(sim.job), sim.verdict.Admitted)

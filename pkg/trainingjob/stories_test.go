@@ -29,6 +29,7 @@ func TestStories(t *testing.T) {
 		workStories, endingStories, firstStories, boundStories, invalidStories, roleStories,
 		mpiStories, policyStories, mlflowStories, preemptionStories, brokerStories, gateStories,
 		resumePointStories, besideStories, topologyStories, livenessStories,
+		rehearsalStories,
 	} {
 		for name, s := range stories {
 			t.Run(name, func(t *testing.T) { playStory(t, name, s) })

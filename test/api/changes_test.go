@@ -123,8 +123,8 @@ func (s server) everyField(t *testing.T) {
 	inMPI(func(m *v1alpha1.MPISpec) { m.Implementation = v1alpha1.MPICH })(mpi)
 	mpi = s.stored(t, mpi, v1alpha1.PhaseRunning)
 	for _, path := range specFields(t) {
-		if path == "replicaSpecs" || path == "managedBy" {
-			continue // roleChanges, managedByStays
+		if path == "replicaSpecs" || path == "managedBy" || path == "rehearsal" {
+			continue // roleChanges, managedByStays, rehearsalStays
 		}
 		t.Run(path, func(t *testing.T) {
 			at := append([]string{"spec"}, strings.Split(path, ".")...)
@@ -187,7 +187,7 @@ func everything() *v1alpha1.TrainingJob {
 		Suspend: ptr.To(false), CleanPodPolicy: v1alpha1.CleanPodAll, TTLSecondsAfterFinished: ptr.To[int32](1),
 		ActiveDeadlineSeconds: ptr.To[int64](1), ExpectedSeconds: ptr.To[int64](1),
 		RestartScope: v1alpha1.ScopeRank,
-		Liveness: &v1alpha1.LivenessPolicy{Mode: v1alpha1.LivenessWarn},
+		Liveness:     &v1alpha1.LivenessPolicy{Mode: v1alpha1.LivenessWarn},
 		SchedulingPolicy: v1alpha1.SchedulingPolicy{
 			Scheduler: v1alpha1.SchedulerVolcano, Queue: "research", MinAvailable: ptr.To[int32](1),
 			MinResources:  gpus("1"),
@@ -238,6 +238,24 @@ func (s server) managedByStays(t *testing.T) {
 		wantRejection(t, s.change(t, job, to("")), says, "spec.managedBy")
 		wantRejection(t, s.change(t, job, to("acme.io/runner")), says, "spec.managedBy")
 		wantRejection(t, s.change(t, s.stored(t, simple(), phase), to("acme.io/runner")), says, "spec.managedBy")
+	}
+}
+
+// rehearsalStays checks that spec.rehearsal is immutable.
+func (s server) rehearsalStays(t *testing.T) {
+	none := func(j *v1alpha1.TrainingJob) { j.Spec.Rehearsal = nil }
+	exact := func(j *v1alpha1.TrainingJob) { j.Spec.Rehearsal = &v1alpha1.RehearsalPolicy{Exact: true} }
+	for _, phase := range []v1alpha1.Phase{"", v1alpha1.PhaseSuspended, v1alpha1.PhaseRunning,
+		v1alpha1.PhaseSucceeded} {
+		plain := simple()
+		plain.Spec.Checkpoint = &v1alpha1.CheckpointSpec{}
+		job := plain.DeepCopy()
+		job.Spec.Rehearsal = &v1alpha1.RehearsalPolicy{}
+		job = s.stored(t, job, phase)
+		const says = "rehearsal cannot change: create another job"
+		wantRejection(t, s.change(t, job, none), says, "spec.rehearsal")
+		wantRejection(t, s.change(t, job, exact), says, "spec.rehearsal")
+		wantRejection(t, s.change(t, s.stored(t, plain, phase), exact), says, "spec.rehearsal")
 	}
 }
 

@@ -26,6 +26,7 @@ func TestAPIServer(t *testing.T) {
 	t.Run("every field while running", s.everyField)
 	t.Run("changes of roles", s.roleChanges)
 	t.Run("managedBy while anything", s.managedByStays)
+	t.Run("rehearsal while anything", s.rehearsalStays)
 	t.Run("a job taken back from another cluster", s.takenBack)
 	t.Run("the prebuilt Workload of a running job", s.prebuiltWorkload)
 	t.Run("change in two steps", s.suspendThenChange)

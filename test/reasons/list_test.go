@@ -34,11 +34,11 @@ var elsewhere = map[string]string{
 }
 
 // withoutScheduler are reasons in which no scheduler has a part. Unit tests cover them: TestAllowedSchedulers
-// of pkg/controller, before the job has a scheduler, and the stories a-pod-hangs-on-a-ready-node and hang-*
-// of pkg/trainingjob.
+// of pkg/controller, before the job has a scheduler, and the stories a-pod-hangs-on-a-ready-node, hang-*
+// and rehearsal-* of pkg/trainingjob.
 var withoutScheduler = []string{
 	"ReasonSchedulerNotAllowed", "ReasonPodHangs", "ReasonGangHung", "ReasonSharedCause",
-	"ReasonRestartDoesNotHelp",
+	"ReasonRestartDoesNotHelp", "ReasonRehearsalNeedsReports",
 }
 
 // changes are reasons of transitions, conditions and their events. The stories of pkg/trainingjob cover them.
@@ -56,7 +56,8 @@ var changes = []string{
 	"ReasonStepsContinued", "ReasonSpecValid", "ReasonStartTimeout", "ReasonReportsOff", "ReasonReportsOn",
 	"ReasonAccepted", "ReasonRanksReady", "ReasonRanksNotReady", "ReasonMakesRoom", "ReasonHandedOver",
 	"ReasonWaitingClassUnusable", "ReasonGangSlow", "ReasonRankSilent", "ReasonBeatsMissing",
-	"ReasonProgressing",
+	"ReasonProgressing", "ReasonRehearsalPlayed", "ReasonRehearsalRunning", "ReasonRehearsalPassed",
+	"ReasonRehearsalFailed", "ReasonRehearsalIncomplete",
 }
 
 // Every reason has a test on a real scheduler, and no list has a superfluous entry.

@@ -22,6 +22,7 @@ var (
 		v1alpha1.CauseFailure, v1alpha1.CauseDisruption, v1alpha1.CauseEviction, v1alpha1.CauseScheduleTimeout,
 		v1alpha1.CauseStartTimeout, v1alpha1.CauseSpecChange, v1alpha1.CauseRestartRequested,
 		v1alpha1.CauseSuspend, v1alpha1.CauseBrokered, v1alpha1.CauseHang,
+		v1alpha1.CauseRehearsal,
 	}
 )
 

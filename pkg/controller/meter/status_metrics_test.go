@@ -196,7 +196,7 @@ func TestSeriesBeginAtZero(t *testing.T) {
 	}
 	j.Status.Phase = v1alpha1.PhaseStarting
 	for name, n := range map[string]int{
-		"preemptions_total": 7, "interruptions_total": 10, "lost_steps_total": 1, "lost_seconds_total": 1,
+		"preemptions_total": 7, "interruptions_total": 11, "lost_steps_total": 1, "lost_seconds_total": 1,
 		"lost_gpu_seconds_total": 1, "running_seconds_total": 1, "running_gpu_seconds_total": 1,
 		"useful_gpu_seconds_total": 1, "queued_seconds": 1, "placement_seconds": 1, "resume_seconds": 1,
 	} {

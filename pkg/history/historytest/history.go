@@ -310,6 +310,7 @@ var causes = []v1alpha1.DrainStatus{
 	{Cause: v1alpha1.CauseSpecChange, Reason: v1alpha1.ReasonSpecChanged, Message: "the spec has changed"},
 	{Cause: v1alpha1.CauseHang, Reason: v1alpha1.ReasonGangHung, Message: "no rank has made progress for 16m"},
 	{Cause: v1alpha1.CauseScheduleTimeout, Reason: v1alpha1.ReasonScheduleTimeout, Message: "not placed"},
+	{Cause: v1alpha1.CauseRehearsal, Reason: v1alpha1.ReasonRehearsalPlayed, Message: "rehearsal"},
 }
 
 func (l *History) drain() {

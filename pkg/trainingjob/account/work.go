@@ -35,7 +35,7 @@ func recordWork(o *observation.Observation, p *decision.Plan, outcome decision.O
 		work(p).RunningSeconds += secondsSince(o, v1alpha1.PhaseRunning)
 		setGoodput(o, p)
 	}
-	if outcome.Settled {
+	if d := o.Job.Status.Drain; outcome.Settled && (d == nil || d.Cause != v1alpha1.CauseRehearsal) {
 		recordLoss(o, p, outcome.ResumePoint)
 	}
 }
@@ -64,7 +64,7 @@ func interrupted(job *v1alpha1.TrainingJob) (since time.Time, is bool) {
 	}
 	for _, t := range job.Status.Transitions[ran+1:] {
 		if t.Phase == v1alpha1.PhaseDraining {
-			return t.Time.Time, true
+			return t.Time.Time, t.Reason != v1alpha1.ReasonRehearsalPlayed
 		}
 	}
 	return time.Time{}, false

@@ -39,7 +39,7 @@ func Act(o *observation.Observation, p *Plan) {
 		return
 	}
 	for _, deadline := range []func(*observation.Observation) (time.Time, bool){
-		activeDeadline, startDeadline, (*observation.Observation).NextLook, hangDeadline,
+		activeDeadline, startDeadline, (*observation.Observation).NextLook, hangDeadline, rehearsalDeadline,
 	} {
 		if at, ok := deadline(o); ok {
 			p.WakeAt(at)

@@ -23,6 +23,10 @@
 //	new, Pending
 //	    → Queued     when a scheduler is available
 //	Queued, Starting, Running
+//	    → Succeeded  when a rehearsal is over and has passed
+//	Queued, Starting, Running
+//	    → Failed     when a rehearsal is over and has failed, or is incomplete
+//	Queued, Starting, Running
 //	    → Succeeded  when the ranks that decide success (successPolicy) exited 0
 //	Running
 //	    → Failed     when the gang has run for activeDeadlineSeconds, over all attempts
@@ -47,6 +51,8 @@
 //	    → Draining   when the spec is valid and differs from the one of the attempt (a resize)
 //	Queued, Starting, Running
 //	    → Draining   when the restart annotation has a new value and the spec is valid
+//	Running
+//	    → Draining   when a rehearsal has trained enough steps to end the attempt in the next way
 //	Queued, Starting
 //	    → Running    when at least minAvailable ranks run
 //	Queued
@@ -71,6 +77,10 @@
 //	    → Draining   when every pod has ended, and a search of the volume must find the resume point
 //	Draining
 //	    → Draining   when the search of the volume has failed, and more tries are left
+//	Draining
+//	    → Succeeded  when a rehearsal is over and has passed
+//	Draining
+//	    → Failed     when a rehearsal is over and has failed, or is incomplete
 //	Draining
 //	    → Suspended  when every pod has ended, cause Suspend
 //	Draining

@@ -106,7 +106,7 @@ var (
 	succeededBefore = Guard{
 		"every pod has ended, and the ranks that decide success exited 0 before the operator stopped them",
 		func(o *observation.Observation) bool {
-			if d := o.Job.Status.Drain; d == nil || d.CommandID != "" {
+			if d := o.Job.Status.Drain; d == nil || d.CommandID != "" || o.Rehearsal != nil {
 				return false // rank 0 exits 0 because the operator requested a save and exit
 			}
 			return len(o.Live) == 0 && o.Succeeded() && decidesSuccess(o)
@@ -115,7 +115,7 @@ var (
 		"every pod has ended, no failure ended the gang, and rank 0 reported all steps trained and exited 0",
 		func(o *observation.Observation) bool {
 			d := o.Job.Status.Drain
-			return len(o.Live) == 0 && drainCause(o.Job) != v1alpha1.CauseFailure &&
+			return len(o.Live) == 0 && o.Rehearsal == nil && drainCause(o.Job) != v1alpha1.CauseFailure &&
 				(o.Checkpoints.Completed || d != nil && d.Completed)
 		}}
 	resumePointUnknown = Guard{"every pod has ended, and a search of the volume must find the resume point",

@@ -62,18 +62,21 @@ func Ahead(st *v1alpha1.TrainingJobStatus) *v1alpha1.SaveAheadStatus {
 // report. It reports whether it recorded one.
 func SaveAhead(o *observation.Observation, p *Plan) bool {
 	st := &p.Status
-	if o.SaveAhead == nil || !CanRequestSave(o) || Ahead(st) != nil {
+	if o.SaveAhead == nil && !wantsCheckpoint(o) || !CanRequestSave(o) || Ahead(st) != nil {
 		return false
 	}
 	cs := p.Checkpoint()
 	cs.Ahead = &v1alpha1.SaveAheadStatus{
 		Attempt: st.Attempt, CommandID: fmt.Sprintf("ahead-%d-%d", st.Attempt, o.Now.Unix()), Time: o.Time(),
-		Name: o.SaveAhead.Name,
 	}
 	if cs.Latest != nil {
 		cs.Ahead.AfterStep = cs.Latest.Step
 	}
-	p.Note("request a checkpoint ahead of a preemption: %s", cs.Ahead.CommandID)
+	why := "for the rehearsal"
+	if o.SaveAhead != nil {
+		cs.Ahead.Name, why = o.SaveAhead.Name, "ahead of a preemption"
+	}
+	p.Note("request a checkpoint %s: %s", why, cs.Ahead.CommandID)
 	return true
 }
 
@@ -83,7 +86,7 @@ func saving(o *observation.Observation) (time.Time, bool) {
 	if d == nil || d.Deadline == nil || !o.Now.Before(d.Deadline.Time) || !canSave(o) {
 		return time.Time{}, false
 	}
-	if r := o.Checkpoints.Report; r != nil && r.CommandID == d.CommandID {
+	if r := o.Checkpoints.Report; r != nil && r.CommandID == d.CommandID && !kills(d) {
 		return time.Time{}, false // the command is done
 	}
 	return d.Deadline.Time, true
@@ -129,6 +132,7 @@ func Answer(job *v1alpha1.TrainingJob) checkpoint.Answer {
 			a.Deadline = &at
 		}
 	}
+	rehearsalAnswer(job, &a)
 	return a
 }
 

@@ -35,6 +35,8 @@ type Observation struct {
 	// LivenessMode that holds for the job. Liveness is nil for a gang that is not watched.
 	LivenessMode v1alpha1.LivenessMode
 	Liveness     *Liveness
+	// Rehearsal is nil for other jobs, and once the job has finished.
+	Rehearsal *Rehearsal
 	// changed is the latest time at which a pod says that something about it changed, or its deletion was
 	// asked for; zero without pods.
 	changed time.Time
@@ -87,7 +89,11 @@ func Of(s Snapshot) *Observation {
 	if spec.NeedsAgent(s.Job) && s.Agent.Image == "" {
 		o.Backend, o.SchedulerProblem = nil, agentMissing(s.Job)
 	}
+	if spec.IsRehearsal(s.Job) && o.Backend != nil && s.Agent.ReportURL == "" {
+		o.Backend, o.SchedulerProblem = nil, reportsMissing()
+	}
 	o.Liveness = livenessOf(o)
+	o.Rehearsal = rehearsalOf(o)
 	return o
 }
 
@@ -157,6 +163,15 @@ func agentMissing(job *v1alpha1.TrainingJob) *v1alpha1.Blocker {
 			"the agent",
 		NextStep: "the admin sets agent.image in the operator's configuration and restarts the operator; " +
 			"or remove spec.checkpoint",
+	}
+}
+
+// reportsMissing returns the blocker of a rehearsal while the operator has no report server.
+func reportsMissing() *v1alpha1.Blocker {
+	return &v1alpha1.Blocker{
+		Reason:   v1alpha1.ReasonRehearsalNeedsReports,
+		Message:  "a rehearsal needs the reports of its agents, and the operator has no report server",
+		NextStep: "the admin turns reports on (deploy/reports) and restarts the operator; or delete the rehearsal",
 	}
 }
 

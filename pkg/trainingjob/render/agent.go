@@ -82,6 +82,9 @@ func wrap(job *v1alpha1.TrainingJob, pod *corev1.Pod, attempt, number int32, age
 	if beats {
 		env = append(env, beatEnv)
 	}
+	if spec.IsRehearsal(job) {
+		env = append(env, corev1.EnvVar{Name: checkpoint.EnvRehearsal, Value: "1"})
+	}
 	trainer.Env = withEnv(slices.DeleteFunc(trainer.Env, isContractEnv), env)
 	if g := pod.Spec.TerminationGracePeriodSeconds; g == nil || *g < grace+agentGraceSeconds {
 		pod.Spec.TerminationGracePeriodSeconds = new(grace + agentGraceSeconds)

@@ -194,5 +194,5 @@ var ContractEnv = []string{
 	checkpoint.EnvAttempt, checkpoint.EnvStatusFile, checkpoint.EnvCommandFile, checkpoint.EnvSettingsFile,
 	checkpoint.EnvGrace,
 	checkpoint.EnvJobUID, checkpoint.EnvURI, checkpoint.EnvReportURL, checkpoint.EnvTokenFile,
-	checkpoint.EnvCA, checkpoint.EnvKubeflow, checkpoint.EnvBeatFile,
+	checkpoint.EnvCA, checkpoint.EnvKubeflow, checkpoint.EnvBeatFile, checkpoint.EnvRehearsal,
 }

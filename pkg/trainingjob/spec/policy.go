@@ -201,7 +201,7 @@ func Revision(job *v1alpha1.TrainingJob) string {
 func FormerRevision(job *v1alpha1.TrainingJob) string { return revisionOf(job.Spec.DeepCopy()) }
 
 func revisionOf(spec *v1alpha1.TrainingJobSpec) string {
-	spec.BackoffLimit, spec.SuccessPolicy = nil, ""
+	spec.BackoffLimit, spec.SuccessPolicy, spec.Rehearsal = nil, "", nil
 	policy := spec.RunPolicy.SchedulingPolicy
 	policy.Scheduler, policy.Queue, policy.ScheduleTimeoutSeconds = "", "", nil
 	spec.RunPolicy = v1alpha1.RunPolicy{RestartScope: spec.RunPolicy.RestartScope, SchedulingPolicy: policy}

@@ -31,7 +31,10 @@ func TestRevision(t *testing.T) {
 		"time to live":     {policy(func(p *run) { p.TTLSecondsAfterFinished = new(int32(9)) }), false},
 		"clean pod policy": {policy(func(p *run) { p.CleanPodPolicy = v1alpha1.CleanPodAll }), false},
 		"liveness":         {policy(func(p *run) { p.Liveness = &v1alpha1.LivenessPolicy{Mode: "Warn"} }), false},
-		"success policy":   {func(j *v1alpha1.TrainingJob) { j.Spec.SuccessPolicy = "Leader" }, false},
+		"a rehearsal": {func(j *v1alpha1.TrainingJob) {
+			j.Spec.Rehearsal = &v1alpha1.RehearsalPolicy{}
+		}, false},
+		"success policy": {func(j *v1alpha1.TrainingJob) { j.Spec.SuccessPolicy = "Leader" }, false},
 		"shared memory": {func(j *v1alpha1.TrainingJob) {
 			j.Spec.SharedMemory = resource.NewQuantity(1, resource.BinarySI)
 		}, true},

@@ -42,6 +42,7 @@ func setConditions(o *observation.Observation, p *decision.Plan, reason string) 
 	setInvalidSpec(o, p)
 	setTopology(o, p)
 	setStalled(o, p)
+	setRehearsed(o, p)
 }
 
 // setResumeNeedsReports warns of an object store, and of restart scope Rank, while reports are off. The

@@ -56,6 +56,7 @@ func Refresh(o *observation.Observation, p *decision.Plan) {
 	setReady(o, p)
 	setTopology(o, p)
 	setStalled(o, p)
+	setRehearsed(o, p)
 }
 
 // HoldBack restores the job's status until its changed counts are due, and plans a reconcile then. A

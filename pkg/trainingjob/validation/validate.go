@@ -46,6 +46,7 @@ func validate(job *v1alpha1.TrainingJob) field.ErrorList {
 	errs = append(errs, validateMonitoring(job.Spec.Monitoring, path.Child("monitoring"))...)
 	errs = append(errs, validateCheckpoint(job, path.Child("checkpoint"))...)
 	errs = append(errs, validateLiveness(job, path.Child("runPolicy", "liveness"))...)
+	errs = append(errs, validateRehearsal(job, path.Child("rehearsal"))...)
 	errs = append(errs, validateMPI(job, path)...)
 	errs = append(errs, validateEnvironment(job)...)
 	errs = append(errs, validateMLflow(job)...)

@@ -1,0 +1,255 @@
+package rehearsal
+
+import (
+	"fmt"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+)
+
+// The checks of how a trainer reports, saves and ends.
+
+// requestSeconds is how long a request for a checkpoint can take to reach the trainer.
+const requestSeconds = 10
+
+func (g *play) reports() verdict {
+	if g.reporting() {
+		return passed(0, "rank 0 reports its steps")
+	}
+	for i := range g.attempts {
+		a := &g.attempts[i]
+		stopped := a.Way != "" || a.EndTime != nil || g.end.SavesNothing
+		if g.ended(i) && a.Failure == "" && !a.Interrupted && stopped {
+			return failed(a.Attempt, "no status file: it cannot be asked to save, and is killed with its unsaved "+
+				"work: write the step to $TRAININGJOB_STATUS_FILE")
+		}
+	}
+	return notSeen("no attempt has trained a step yet")
+}
+
+func (g *play) saves() verdict {
+	longest, saved := int64(0), false
+	for i := range g.attempts {
+		longest = max(longest, evidence(&g.attempts[i]).SaveMilliseconds)
+		saved = saved || g.attempts[i].SavedStep != nil
+	}
+	switch {
+	case saved && longest > 0:
+		return passed(0, "a save takes %s", age(longest))
+	case saved:
+		return passed(0, "complete checkpoints appear")
+	case !g.end.SavesNothing || len(g.attempts) == 0:
+		return notSeen("no checkpoint is complete yet")
+	}
+	a := &g.attempts[len(g.attempts)-1]
+	outside := ""
+	if e := evidence(a); e.OutsidePath != "" {
+		outside = fmt.Sprintf("; it wrote %s to %s", size(e.OutsideBytes), e.OutsidePath)
+	}
+	return failed(a.Attempt, "nothing complete lies below it %ds after the first step%s: write below "+
+		"$CHECKPOINT_DIR",
+		int64(g.SaveLimit.Seconds()), outside)
+}
+
+// isAsked reports whether the operator requested a checkpoint and an exit.
+func isAsked(a *attempt) bool {
+	return a.Way == v1alpha1.RehearsalAsk || a.Way == "" && a.EndTime != nil && a.Failure == ""
+}
+
+func (g *play) savesInTime() verdict {
+	if !g.reporting() {
+		return notSeen("the trainer reports no step, so it cannot be asked")
+	}
+	best, seen, worst := int64(0), false, verdict{}
+	for i := range g.attempts {
+		a := &g.attempts[i]
+		if v, slow := g.slowSave(a); slow {
+			return v
+		}
+		if a.Interrupted || a.EndStep == nil || !g.ended(i) {
+			continue
+		}
+		if rightly, known := began(a); known && !rightly && a.SavedAfterSeconds == nil {
+			continue // its steps differ from those of its checkpoints, which Resumes reports
+		}
+		if s := a.EndedAfterSeconds; a.SavedAfterSeconds == nil && savedAll(a) &&
+			s != nil && *s < g.GraceSeconds+requestSeconds {
+			best, seen = max(best, *s), true // the operator was away when it saved
+			continue
+		}
+		if isAsked(a) {
+			if v, late := g.lateSave(a); late {
+				return v
+			}
+		} else if a.Way == v1alpha1.RehearsalTerm && a.SavedAfterSeconds == nil {
+			worst = warning(a.Attempt, "the pods were deleted at step %d, and it did not save: %s lost each time; "+
+				"save at SIGTERM", *a.EndStep, lostSteps(a))
+		}
+		if a.SavedAfterSeconds != nil {
+			best, seen = max(best, *a.SavedAfterSeconds), true
+		}
+	}
+	switch {
+	case worst.outcome != "":
+		return worst
+	case seen:
+		return passed(0, "saved within %ds of %ds", best, g.GraceSeconds)
+	}
+	return notSeen("no attempt was asked to save yet")
+}
+
+// savedAll reports whether a checkpoint has all steps that the trainer had reported when its end began.
+func savedAll(a *attempt) bool {
+	return a.SavedStep != nil && a.EndStep != nil && *a.SavedStep >= *a.EndStep &&
+		(a.ResumeStep == nil || *a.SavedStep > *a.ResumeStep)
+}
+
+// lostSteps returns the steps after the newest checkpoint of an attempt.
+func lostSteps(a *attempt) string {
+	if a.SavedStep == nil {
+		return "all steps are"
+	}
+	n := *a.EndStep - *a.SavedStep
+	if n == 1 {
+		return "1 step is"
+	}
+	return fmt.Sprintf("%d steps are", n)
+}
+
+// slowSave reports whether a save takes longer than the grace.
+func (g *play) slowSave(a *attempt) (verdict, bool) {
+	ms := evidence(a).SaveMilliseconds
+	if ms <= 1000*g.GraceSeconds {
+		return verdict{}, false
+	}
+	return failed(a.Attempt, "a save takes %s, graceSeconds is %d: set graceSeconds: %d (one and a half "+
+		"times)", age(ms), g.GraceSeconds, (ms*3+1999)/2000), true
+}
+
+// lateSave reports whether a trainer that was asked did not save before its deadline.
+func (g *play) lateSave(a *attempt) (verdict, bool) {
+	limit, late := g.GraceSeconds+requestSeconds, ""
+	if s := a.SavedAfterSeconds; s != nil && *s <= limit {
+		return verdict{}, false
+	} else if s != nil {
+		late = fmt.Sprintf(" and answered %ds after its end", *s-limit)
+	}
+	if a.SavedAfterSeconds == nil && a.ExitCode != nil && *a.ExitCode == 0 && a.EndedAfterSeconds != nil &&
+		*a.EndedAfterSeconds <= limit {
+		return failed(a.Attempt, "asked in %s, it exited with 0 after %ds without a checkpoint of step %d: save "+
+			"before the exit", phase(a), *a.EndedAfterSeconds, *a.EndStep), true
+	}
+	remedy := "read $TRAININGJOB_COMMAND_FILE after each step"
+	if a.EndPhase == evaluating {
+		remedy = "read the command file in that loop too"
+	}
+	return failed(a.Attempt, "asked in %s, it did not save within %ds%s: "+
+		"%s", phase(a), limit, late, remedy), true
+}
+
+func phase(a *attempt) string {
+	if a.EndPhase == "" {
+		return "Training"
+	}
+	return a.EndPhase
+}
+
+func (g *play) exit() verdict {
+	worst, seen := verdict{}, 0
+	for i := range g.attempts {
+		a := &g.attempts[i]
+		if a.Failure != "" && !a.Interrupted && !failedToStart(a) {
+			return failed(a.Attempt, "attempt %d failed by itself: %s", a.Attempt, a.Failure)
+		}
+		stopped := isAsked(a) || a.Way == v1alpha1.RehearsalTerm
+		if a.Interrupted || !stopped || a.SavedAfterSeconds == nil || a.ExitCode == nil || !g.ended(i) {
+			continue
+		}
+		switch {
+		case *a.ExitCode == 0:
+			seen++
+		case *a.ExitCode == 137:
+			worst = warning(a.Attempt, "it saved in %ds and then did not exit, so it was killed: exit with 0 after "+
+				"the save", *a.SavedAfterSeconds)
+		default:
+			worst = warning(a.Attempt, "it saved in %ds and then exited with %d: a preemption forgives that, a "+
+				"drained rank seen late counts as a failure; exit with 0", *a.SavedAfterSeconds, *a.ExitCode)
+		}
+	}
+	switch {
+	case worst.outcome != "":
+		return worst
+	case seen > 0:
+		return passed(0, "it exits with 0 after a save")
+	}
+	return notSeen("no exit after a save was seen yet")
+}
+
+// failedToStart reports whether an attempt that resumed failed before its first step. Resumes or Torn report
+// it.
+func failedToStart(a *attempt) bool {
+	return a.Failure != "" && a.ResumeStep != nil && evidence(a).FirstStep == nil
+}
+
+func (g *play) retention() verdict {
+	left, counted := verdict{}, false
+	for i := range g.attempts {
+		a, e := &g.attempts[i], evidence(&g.attempts[i])
+		lost := a.ResumeStep != nil && (a.SavedStep == nil || *a.SavedStep < *a.ResumeStep)
+		if _, torn := g.tornBy(i); torn {
+			continue
+		}
+		if lost && g.ended(i) && a.Way != v1alpha1.RehearsalKillInSave && !a.Interrupted {
+			return failed(a.Attempt, "the checkpoint of step %d that attempt %d resumed from is deleted or "+
+				"damaged: keep it until a newer one is complete", *a.ResumeStep, a.Attempt)
+		}
+		if e.CompleteLeft == nil {
+			continue
+		}
+		n := *e.CompleteLeft
+		counted = true
+		switch {
+		case g.KeepLast > 0 && n > g.KeepLast+1: // one may be new
+			left = warning(a.Attempt, "%d complete checkpoints are left, keepLast is %d: set "+
+				"spec.checkpoint.keepLast, or delete older ones", n, g.KeepLast)
+		case e.StrayFiles > 0:
+			left = warning(a.Attempt, "%s belong to no checkpoint that the agent can delete: save in a known "+
+				"layout, or with a manifest", plural(int64(e.StrayFiles), "file"))
+		case g.KeepLast == 0:
+			left = passed(0, "%s left: without keepLast the agent deletes none", plural(int64(n),
+				"complete checkpoint"))
+		default:
+			left = passed(0, "%s left, keepLast is %d", plural(int64(n), "complete checkpoint"), g.KeepLast)
+		}
+	}
+	if !counted {
+		return notSeen("the complete checkpoints were not counted yet")
+	}
+	return left
+}
+
+// age returns milliseconds as a duration: 1.2s, 47s.
+func age(ms int64) string {
+	switch {
+	case ms < 1000:
+		return fmt.Sprintf("%dms", ms)
+	case ms < 10_000:
+		return fmt.Sprintf("%.1fs", float64(ms)/1000)
+	}
+	return fmt.Sprintf("%ds", (ms+500)/1000)
+}
+
+// size returns bytes as a number with a unit: 1.2 GB.
+func size(n int64) string {
+	const unit = 1000
+	value, units := float64(n), []string{"B", "kB", "MB", "GB", "TB"}
+	for i, u := range units {
+		if value < unit || i == len(units)-1 {
+			if i == 0 {
+				return fmt.Sprintf("%d B", n)
+			}
+			return fmt.Sprintf("%.1f %s", value, u)
+		}
+		value /= unit
+	}
+	return ""
+}

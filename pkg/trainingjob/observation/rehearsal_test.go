@@ -1,0 +1,70 @@
+package observation
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
+)
+
+// TestEvidenceFields: what agents report and what the status has are the same fields, with the same JSON.
+func TestEvidenceFields(t *testing.T) {
+	status := reflect.TypeFor[v1alpha1.RehearsalEvidence]()
+	fields := map[string]string{}
+	for i := range status.NumField() {
+		fields[jsonName(status.Field(i))] = kindOf(status.Field(i).Type)
+	}
+	reported := map[string]string{}
+	report := reflect.TypeFor[checkpoint.Evidence]()
+	for i := range report.NumField() {
+		if name := jsonName(report.Field(i)); name != "attempt" {
+			reported[name] = kindOf(report.Field(i).Type)
+		}
+	}
+	if diff := cmp.Diff(reported, fields); diff != "" {
+		t.Errorf("(-reported +status):\n%s", diff)
+	}
+}
+
+func jsonName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
+}
+
+func kindOf(t reflect.Type) string {
+	if t.Kind() == reflect.Pointer {
+		return "*" + t.Elem().Kind().String()
+	}
+	return t.Kind().String()
+}
+
+// TestEvidenceIsMerged: a later report replaces what it has, and leaves the rest.
+func TestEvidenceIsMerged(t *testing.T) {
+	r := &Rehearsal{Attempts: []v1alpha1.RehearsalAttempt{{Attempt: 1}, {Attempt: 2}}}
+	report := func(rehearsal ...checkpoint.Evidence) *Observation {
+		o := &Observation{Snapshot: Snapshot{Job: &v1alpha1.TrainingJob{}}}
+		o.Job.Status.Attempt = 2
+		o.Checkpoints.Report = &Reported{Report: checkpoint.Report{Attempt: 2, Rehearsal: rehearsal}}
+		return o
+	}
+	r.takeEvidence(report(checkpoint.Evidence{Attempt: 1, Saves: 2, LastStep: new(int64(60))},
+		checkpoint.Evidence{Attempt: 2, FirstStep: new(int64(41)), Phase: checkpoint.PhaseEvaluating}))
+	r.takeEvidence(report(checkpoint.Evidence{Attempt: 1, CompleteLeft: new(int32(0))},
+		checkpoint.Evidence{Attempt: 3, Saves: 1},
+		checkpoint.Evidence{Attempt: 2, CommonSteps: 20,
+			DifferentLoss: &checkpoint.Difference{Step: 41, Before: "1", After: "2"}}))
+	want := []v1alpha1.RehearsalAttempt{
+		{Attempt: 1, Evidence: &v1alpha1.RehearsalEvidence{
+			Saves: 2, LastStep: new(int64(60)), CompleteLeft: new(int32(0))}},
+		{Attempt: 2, Evidence: &v1alpha1.RehearsalEvidence{
+			FirstStep: new(int64(41)), Phase: "Evaluating", CommonSteps: 20,
+			DifferentLoss: &v1alpha1.RehearsalDifference{Step: 41, Before: "1", After: "2"}}},
+	}
+	if diff := cmp.Diff(want, r.Attempts); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,44 @@
+package render
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+)
+
+func rehearsed(j *v1alpha1.TrainingJob) { j.Spec.Rehearsal = &v1alpha1.RehearsalPolicy{} }
+
+// TestRehearsalAddsOneVariable: every rank of a rehearsal has one variable more than the same job, and no
+// other difference. A job that is no rehearsal has none of it: TestObjects compares its pods.
+func TestRehearsalAddsOneVariable(t *testing.T) {
+	jobs := map[string]struct {
+		replicas int32
+		edit     func(*v1alpha1.TrainingJob)
+		rank     spec.RankRef
+	}{
+		"rank 0":    {4, onClaim, worker(0)},
+		"rank 3":    {4, onClaim, worker(3)},
+		"in bucket": {0, onObjectStore, worker(1)},
+	}
+	for name, j := range jobs {
+		plain := rendered(t, jobtest.New(j.replicas, j.edit), j.rank, 2)
+		job := jobtest.New(j.replicas, j.edit, rehearsed)
+		pod := rendered(t, job, j.rank, 2)
+		trainer := spec.Framework(job).Trainer(&pod.Spec)
+		is := func(e corev1.EnvVar) bool { return e == corev1.EnvVar{Name: checkpoint.EnvRehearsal, Value: "1"} }
+		if !slices.ContainsFunc(trainer.Env, is) {
+			t.Errorf("%s: no %s", name, checkpoint.EnvRehearsal)
+		}
+		trainer.Env = slices.DeleteFunc(trainer.Env, is)
+		if diff := cmp.Diff(plain, pod); diff != "" {
+			t.Errorf("%s (-without +with a rehearsal):\n%s", name, diff)
+		}
+	}
+}
