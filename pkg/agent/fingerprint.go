@@ -12,6 +12,9 @@ import (
 func fingerprint(fsys fs.FS, dir string) (uint64, error) {
 	var sum uint64
 	err := walkVolume(fsys, dir, func(path string, e fs.DirEntry) error {
+		if e.Name() == tracesDir {
+			return fs.SkipDir
+		}
 		info, err := e.Info()
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil

@@ -103,6 +103,8 @@ func trainerMain(how string) int {
 		time.Sleep(time.Hour)
 	case "trains like Transformers":
 		return trainLikeTransformers(say)
+	case "rehearsed":
+		return trainRehearsed()
 	case "trains":
 		return trainUntilAsked(status)
 	}

@@ -41,6 +41,8 @@ type observer struct {
 	// announced: the attempt's directory is there. retainedFor is what retention was last done for.
 	announced   bool
 	retainedFor commits
+	// onFound is called with what each scan has found, in a rehearsal; else nil.
+	onFound func(volume, []checkpoint.Found)
 }
 
 func newObserver(o *options, s *state, c clock, l *log.Logger) *observer {
@@ -221,6 +223,9 @@ func (o *observer) scan() error {
 	}
 	o.lastPrint, o.scanned = print, true
 	o.settled.scan(found, o.clock.Now())
+	if o.onFound != nil {
+		o.onFound(v, found)
+	}
 	found = slices.DeleteFunc(found, func(f checkpoint.Found) bool {
 		return !isBelow(f.Path, filepath.ToSlash(rel))
 	})

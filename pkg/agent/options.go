@@ -31,6 +31,8 @@ type options struct {
 	// askResume: the latest resume point is asked for before the trainer starts. A rank that starts again
 	// inside an attempt has an older one in its environment.
 	askResume bool
+	// rehearsal: the agent records what it sees of the trainer, and obeys commands that kill it.
+	rehearsal bool
 	// kubeflow: rank 0's agent receives progress by the protocol of Kubeflow Trainer.
 	kubeflow bool
 	// signalGroup sends signals to the trainer's whole process group.
@@ -106,6 +108,8 @@ func runFlags(f *flag.FlagSet, env func(string) string, o *options, text *unpars
 	f.StringVar(&text.grace, "grace", env(checkpoint.EnvGrace), "seconds between SIGTERM and SIGKILL")
 	f.BoolVar(&o.kubeflow, "kubeflow", env(checkpoint.EnvKubeflow) == "true",
 		"receive the trainer's progress by the protocol of Kubeflow Trainer, on loopback")
+	f.BoolVar(&o.rehearsal, "rehearsal", env(checkpoint.EnvRehearsal) == "1",
+		"record what the trainer loads, trains and saves, and kill it when the operator of a rehearsal asks")
 	f.BoolVar(&o.signalGroup, "signal-group", false,
 		"send signals to the trainer's whole process group, for a shell that does not pass them on")
 	f.StringVar(&text.signal, "checkpoint-signal", "",

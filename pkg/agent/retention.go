@@ -11,9 +11,12 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 )
 
+// agentPrefix hides what the agent itself has on a volume.
+const agentPrefix = ".trainingjob-"
+
 // deletingPrefix hides a checkpoint while it is deleted, so that what is left of it is never taken for a
 // whole one.
-const deletingPrefix = ".trainingjob-deleting-"
+const deletingPrefix = agentPrefix + "deleting-"
 
 // retain deletes the saves that checkpoint.Retain names, over all attempts of the job.
 func (o *observer) retain(v volume, due commits) error {

@@ -56,6 +56,8 @@ type runner struct {
 
 	state   *state
 	trainer *trainer
+	// witness is nil outside rehearsals.
+	witness *witness
 	// killed: the trainer was killed after its grace period.
 	killed bool
 }
@@ -166,16 +168,28 @@ func (r *runner) notStarted(err error) int {
 func (r *runner) observeAndReport() (finish func()) {
 	o := newObserver(r.opts, r.state, r.clock, r.log)
 	stopObserving, observed := make(chan struct{}), make(chan struct{})
+	ctx, stopReporting := context.WithCancel(context.Background())
+	if r.opts.rehearsal {
+		r.witness = newWitness(r.opts, r.state, r.clock, r.log)
+		r.witness.run(ctx)
+		o.onFound = r.witness.takeFound
+	}
 	go func() {
 		defer close(observed)
 		o.run(stopObserving)
+		if r.witness != nil {
+			r.witness.finish()
+		}
 	}()
 	var reporter *reportclient.Reporter
 	var reports sync.WaitGroup
-	ctx, stopReporting := context.WithCancel(context.Background())
 	if r.opts.server.url != "" && r.opts.rank == 0 {
 		notify := func(s syscall.Signal) { r.trainer.signal(s, false) }
 		reporter = newReporter(r.opts, r.state, r.clock, r.log, notify)
+		if r.witness != nil {
+			r.witness.reportEvidence(reporter)
+		}
+		r.obeyRehearsal(ctx, reporter, notify)
 		reports.Go(func() { reporter.Run(ctx) })
 	}
 	if r.opts.server.url != "" && r.opts.beatFile != "" {

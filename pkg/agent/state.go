@@ -35,6 +35,8 @@ type state struct {
 	confirmed *checkpoint.Save
 	// deliveredID of the last command that was handed to the trainer.
 	deliveredID string
+	// takenID of the last command that the agent carries out itself.
+	takenID string
 	// retain is how many checkpoints the operator's last answer leaves on the volume, 0 for all; nil: no answer
 	// had a number.
 	retain   *int
