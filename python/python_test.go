@@ -67,6 +67,7 @@ func TestAgentAcceptsWhatThePackageWrites(t *testing.T) {
 				`from trainingjob import job`,
 				`metrics = {f"m{i}": float(x) for i, x in enumerate(["nan", "-inf", "inf", "1e-300", "-2.5e+30"])}`,
 				`job.report(7, total=9, epoch=0.5, total_epochs=3, step_seconds=1e-5, metrics=metrics)`,
+				`job.report(7, batch="a1", weights="0f", loaded="/checkpoints/attempt-1/step-6")`,
 				`assert job.should_save() and job.should_stop`,
 				`path = job.checkpoint_path(7)`,
 				tc.commit,
@@ -90,7 +91,8 @@ func TestAgentAcceptsWhatThePackageWrites(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v: %s", err, data)
 			}
-			if status.Step != 7 || status.CommandID != "drain-3" || len(status.Metrics) != 5 {
+			if status.Step != 7 || status.CommandID != "drain-3" || len(status.Metrics) != 5 || status.Batch != "a1" ||
+				status.Weights != "0f" || status.Loaded != "/checkpoints/attempt-1/step-6" {
 				t.Errorf("status: %s", data)
 			}
 			if tc.dir != "" {

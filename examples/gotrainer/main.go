@@ -28,8 +28,8 @@ func main() {
 	t := &trainer{}
 	t.log.out = os.Stdout
 	flag.Int64Var(&t.steps, "steps", 1000, "number of steps of the whole training, over all attempts")
-	pause := flag.Float64("step-seconds", 0, "pause in seconds after each step of the first attempt, "+
-		"so that there is time to interrupt it, and after each of the first 50 steps, "+
+	pause := flag.Float64("step-seconds", 0, "pause in seconds after each step of the first attempt "+
+		"and of a rehearsal, so that there is time to interrupt it, and after each of the first 50 steps, "+
 		"so that an attempt that wrongly starts at 0 shows")
 	flag.StringVar(&t.log.file, "log", "",
 		"file that rank 0 appends its log to, in addition to standard output")
@@ -70,6 +70,7 @@ func (t *trainer) configure(env func(string) string) error {
 	t.dir, t.resumeFrom, t.jobUID = env(checkpoint.EnvDir), env(checkpoint.EnvResume), env(checkpoint.EnvJobUID)
 	t.statusFile, t.commandFile = env(checkpoint.EnvStatusFile), env(checkpoint.EnvCommandFile)
 	t.settingsFile, t.beatFile = env(checkpoint.EnvSettingsFile), env(checkpoint.EnvBeatFile)
+	t.rehearsal = env(checkpoint.EnvRehearsal) == "1"
 	if err == nil && (t.rank < 0 || t.rank >= t.worldSize) {
 		err = fmt.Errorf("RANK is %d, and WORLD_SIZE %d", t.rank, t.worldSize)
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"math"
 	"math/rand/v2"
 )
@@ -39,7 +40,7 @@ func newNetwork(seed uint64) network {
 // gradient returns the gradient of the mean squared error over the rank's batch of a step, followed by the
 // error itself.
 func (n network) gradient(seed uint64, step int64, rank int) []float64 {
-	random := rand.New(rand.NewPCG(seed, uint64(step)<<16|uint64(rank)))
+	random := rand.New(rand.NewPCG(seed, numberOf(step, rank)))
 	g := make([]float64, parameters+1)
 	for range batch {
 		x, sum := make([]float64, inputs), 0.0
@@ -50,6 +51,14 @@ func (n network) gradient(seed uint64, step int64, rank int) []float64 {
 		n.add(g, x, math.Sin(sum))
 	}
 	return g
+}
+
+// numberOf the batch of a rank in a step. It and the seed determine the samples.
+func numberOf(step int64, rank int) uint64 { return uint64(step)<<16 | uint64(rank) }
+
+// batchOf identifies the samples of a rank in a step.
+func batchOf(seed uint64, step int64, rank int) string {
+	return fmt.Sprintf("%x-%x", seed, numberOf(step, rank))
 }
 
 // add adds the contribution of one example to the gradient.

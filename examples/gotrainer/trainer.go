@@ -27,6 +27,7 @@ type trainer struct {
 	dir, resumeFrom, jobUID string
 	statusFile, commandFile string
 	settingsFile, beatFile  string
+	rehearsal               bool
 
 	// mu guards the rest. While it is free, network and step belong together, so its holder can save.
 	mu         sync.Mutex
@@ -36,6 +37,8 @@ type trainer struct {
 	saved      int64 // step of the last checkpoint; there is nothing to save before the first step
 	carriedOut string
 	stopped    bool // by a signal or a command: no further step is trained
+	// What rehearsals compare: what was loaded, and the weights then.
+	loaded, weights string
 }
 
 // run trains until the last step, or until ctx is cancelled.
@@ -80,7 +83,7 @@ func (t *trainer) train(g *gang) error {
 		if stopped, err := t.apply(v, &lastSave); err != nil || stopped {
 			return err
 		}
-		if t.attempt == 1 || t.step < 50 {
+		if t.attempt == 1 || t.step < 50 || t.rehearsal {
 			time.Sleep(t.pause)
 		}
 	}
@@ -89,14 +92,15 @@ func (t *trainer) train(g *gang) error {
 
 // resume loads the checkpoint that the operator gave the gang to resume from.
 func (t *trainer) resume() error {
-	if t.resumeFrom == "" || t.ignoreResume {
-		return nil
+	if t.resumeFrom != "" && !t.ignoreResume {
+		s, err := readCheckpoint(t.resumeFrom)
+		if err != nil {
+			return err
+		}
+		t.network, t.step, t.saved, t.loaded = s.network, s.Step, s.Step, t.resumeFrom
 	}
-	s, err := readCheckpoint(t.resumeFrom)
-	if err == nil {
-		t.network, t.step, t.saved = s.network, s.Step, s.Step
-	}
-	return err
+	t.weights = t.network.hash()
+	return nil
 }
 
 // save writes a checkpoint and logs why. Only rank 0 does, and only after a new step. The caller holds mu.
@@ -117,13 +121,19 @@ func (t *trainer) save(why string) error {
 	return t.log.write(line{Event: "save", Step: t.step, Why: why})
 }
 
-// writeStatus reports the progress. The caller holds mu.
+// writeStatus reports the progress. Rank 0 does it; in a rehearsal each rank reports what it has loaded. The
+// caller holds mu.
 func (t *trainer) writeStatus(phase checkpoint.Phase) error {
-	if t.rank != 0 || t.statusFile == "" {
+	reports := t.rank == 0 || t.rehearsal && t.loss == 0
+	if !reports || t.statusFile == "" {
 		return nil
 	}
-	status := checkpoint.Status{Step: t.step, TotalSteps: t.steps, Phase: phase, CommandID: t.carriedOut}
+	status := checkpoint.Status{
+		Step: t.step, TotalSteps: t.steps, Phase: phase, CommandID: t.carriedOut,
+		Weights: t.weights[:16], Loaded: t.loaded,
+	}
 	if t.loss > 0 { // 0 before this attempt's first step
+		status.Batch = batchOf(t.seed, t.step, t.rank)
 		loss := strconv.FormatFloat(t.loss, 'g', -1, 64)
 		status.Metrics = map[string]checkpoint.Metric{"loss": checkpoint.Metric(loss)}
 	}

@@ -43,9 +43,10 @@ func attempt(t *testing.T, dir string, n int, resume string, at func(step int64,
 			checkpoint.EnvAttempt:     strconv.Itoa(n),
 			checkpoint.EnvDir:         filepath.Join(dir, checkpoint.AttemptDir(int32(n))),
 			checkpoint.EnvResume:      resume,
-			checkpoint.EnvStatusFile:  filepath.Join(dir, "status"),
+			checkpoint.EnvStatusFile:  filepath.Join(dir, "status-"+strconv.Itoa(rank)),
 			checkpoint.EnvCommandFile: filepath.Join(dir, "command"),
 			checkpoint.EnvBeatFile:    filepath.Join(dir, "beat-"+strconv.Itoa(rank)),
+			checkpoint.EnvRehearsal:   "1",
 		}
 		r := &trainer{steps: steps, seed: 1, pause: 5 * time.Millisecond, log: eventLog{out: out}}
 		if err := r.configure(func(name string) string { return env[name] }); err != nil {
@@ -128,6 +129,7 @@ func TestResumesBitForBit(t *testing.T) {
 			saved := savedAt(t, dir, first[len(first)-1].Step, name == "command")
 			_ = os.Remove(filepath.Join(dir, "command"))
 			second := attempt(t, dir, 2, saved, nil)
+			checkCompared(t, dir, saved)
 			all := append(first[1:], second[1:]...)
 			for i, l := range all {
 				want := uninterrupted[i+1]
@@ -151,15 +153,35 @@ func savedAt(t *testing.T, dir string, reached int64, byCommand bool) string {
 		found[0].Step != reached || reached < 20 || reached >= steps {
 		t.Fatalf("stopped at step %d; found %+v, %v", reached, found, err)
 	}
-	status, err := os.ReadFile(filepath.Join(dir, "status"))
+	s := statusOf(t, dir, 0)
+	if s.Step != reached || (s.CommandID == "drain-1") != byCommand || s.Batch != batchOf(1, reached, 0) {
+		t.Errorf("status %+v", s)
+	}
+	return filepath.Join(dir, found[0].Path)
+}
+
+func statusOf(t *testing.T, dir string, rank int) *checkpoint.Status {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, "status-"+strconv.Itoa(rank)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := checkpoint.ParseStatus(status)
-	if err != nil || s.Step != reached || (s.CommandID == "drain-1") != byCommand {
-		t.Errorf("status %s, %v", status, err)
+	s, err := checkpoint.ParseStatus(data)
+	if err != nil {
+		t.Fatalf("%s: %v", data, err)
 	}
-	return filepath.Join(dir, found[0].Path)
+	return s
+}
+
+// checkCompared checks that each rank of an attempt has reported what it has loaded.
+func checkCompared(t *testing.T, dir, loaded string) {
+	t.Helper()
+	weights := statusOf(t, dir, 0).Weights
+	for rank := range 3 {
+		if s := statusOf(t, dir, rank); s.Loaded != loaded || s.Weights != weights || len(weights) != 16 {
+			t.Errorf("rank %d has loaded %q, weights %q; want %q, %q", rank, s.Loaded, s.Weights, loaded, weights)
+		}
+	}
 }
 
 func loss(t *testing.T, l line) float64 {

@@ -13,6 +13,7 @@ docs/checkpoints.md explains TRAININGJOB_*, CHECKPOINT_* and RESUME_FROM_CHECKPO
 
 import argparse
 import hashlib
+import io
 import json
 import os
 import signal
@@ -49,6 +50,7 @@ class Trainer:
         self.command_file = os.environ.get("TRAININGJOB_COMMAND_FILE", "")
         self.settings_file = os.environ.get("TRAININGJOB_SETTINGS_FILE", "")
         self.interval = float(os.environ.get("CHECKPOINT_INTERVAL_SECONDS", "60"))
+        self.rehearsal = os.environ.get("TRAININGJOB_REHEARSAL") == "1"
         beat_file = os.environ.get("TRAININGJOB_BEAT_FILE", "")
         self.beat_fd = os.open(beat_file, os.O_WRONLY | os.O_CREAT, 0o644) if beat_file else None
         self.busy = 0.0
@@ -62,31 +64,42 @@ class Trainer:
         self.step = 0
         self.saved = None
         self.carried_out = ""
+        # What rehearsals compare: the samples of the step, what was loaded, and the weights then.
+        self.compared = {}
         # While this lock is free, model, optimizer and step are consistent: a thread that acquires it can save.
         self.whole = threading.Lock()
 
     def resume(self):
         path = os.environ.get("RESUME_FROM_CHECKPOINT", "")
-        if not path or self.args.ignore_resume:
-            return
+        if path and not self.args.ignore_resume:
+            self.load(path)
+        self.compared["weights"] = self.weights()[:16]
+
+    def load(self, path):
         state = torch.load(os.path.join(path, "state.pt"))
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.step = self.saved = state["step"]
+        self.compared["loaded"] = path
+
+    def weights(self):
+        """Returns a hash of the weights."""
+        total = hashlib.sha256()
+        for p in self.model.parameters():
+            total.update(p.detach().numpy().tobytes())
+        return total.hexdigest()
 
     def save(self, why):
         """Saves a checkpoint; only rank 0 calls it, with the lock held. The manifest, written last, completes it."""
         if self.saved == self.step or not self.dir:
             return
         self.beat("Saving")
-        where = os.path.join(self.dir, "step-%010d" % self.step)
+        where = self.place()
         os.makedirs(where, exist_ok=True)
-        file = os.path.join(where, "state.pt")
-        torch.save({"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict(), "step": self.step}, file + ".tmp")
-        with open(file + ".tmp", "rb") as f:
-            data = f.read()
-            os.fsync(f.fileno())
-        os.rename(file + ".tmp", file)
+        data = io.BytesIO()
+        torch.save({"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict(), "step": self.step}, data)
+        data = data.getvalue()
+        write(os.path.join(where, "state.pt"), data)
         write(os.path.join(where, MANIFEST), json.dumps({
             "version": 1, "jobUID": os.environ.get("TRAININGJOB_UID", ""), "attempt": self.attempt, "step": self.step,
             "worldSize": self.world, "framework": "pytorch",
@@ -95,6 +108,10 @@ class Trainer:
         self.saved = self.step
         self.beat("Training")
         self.log(event="save", step=self.step, why=why)
+
+    def place(self):
+        """Returns the directory for the checkpoint of this step."""
+        return os.path.join(self.dir, "step-%010d" % self.step)
 
     def current_interval(self):
         """Returns the current checkpoint interval in seconds, which users can change during an attempt."""
@@ -105,9 +122,10 @@ class Trainer:
             return self.interval
 
     def report(self, phase, loss=None):
-        if not self.status_file or self.rank != 0:
+        """Reports the progress. Rank 0 does it; in a rehearsal each rank reports what it has loaded."""
+        if not self.status_file or self.rank != 0 and not (self.rehearsal and loss is None):
             return
-        status = {"step": self.step, "totalSteps": self.args.steps, "phase": phase}
+        status = {"step": self.step, "totalSteps": self.args.steps, "phase": phase, **self.compared}
         if loss is not None:
             status["metrics"] = {"loss": repr(loss)}
         if self.carried_out:
@@ -164,6 +182,11 @@ class Trainer:
             p.grad.copy_(flat[at:at + p.numel()].view_as(p))
             at += p.numel()
 
+    def batch(self):
+        """Returns the inputs of the next step."""
+        g = torch.Generator().manual_seed((self.args.seed * 1_000_003 + self.step) * 1_000 + self.rank)
+        return torch.randn(16, 32, generator=g)
+
     def train(self):
         target = torch.linspace(-1, 1, 32)
         last_save = time.monotonic()
@@ -171,8 +194,7 @@ class Trainer:
         self.report("Training")
         while self.step < self.args.steps:
             began = time.monotonic()
-            g = torch.Generator().manual_seed((self.args.seed * 1_000_003 + self.step) * 1_000 + self.rank)
-            x = torch.randn(16, 32, generator=g)
+            x = self.batch()
             loss = ((self.model(x) - torch.sin(x @ target).unsqueeze(1)) ** 2).mean()
             self.optimizer.zero_grad()
             loss.backward()
@@ -191,6 +213,7 @@ class Trainer:
             with self.whole:
                 self.optimizer.step()
                 self.step += 1
+                self.compared["batch"] = hashlib.sha256(x.numpy().tobytes()).hexdigest()[:16]
                 self.beat("Training")
                 # The hexadecimal form of a float loses no bit.
                 self.log(event="step", step=self.step, loss=mean.hex())
@@ -198,15 +221,12 @@ class Trainer:
                     self.save("interval")
                     last_save = time.monotonic()
                 self.report("Training", mean)
-            if self.attempt == 1 or self.step < 50:
+            if self.attempt == 1 or self.step < 50 or self.rehearsal:
                 time.sleep(self.args.step_seconds)
         with self.whole:
             if self.rank == 0:
                 self.save("end")
-            weights = hashlib.sha256()
-            for p in self.model.parameters():
-                weights.update(p.detach().numpy().tobytes())
-            self.log(event="end", step=self.step, weights=weights.hexdigest())
+            self.log(event="end", step=self.step, weights=self.weights())
             self.report("Completed")
 
 
@@ -214,8 +234,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--step-seconds", type=float, default=0,
-                        help="pause after each step of the first attempt, for tests that interrupt it, and after the first 50"
-                        " steps of every attempt, for tests that detect a wrong start at 0")
+                        help="pause after each step of the first attempt and of a rehearsal, for tests that interrupt"
+                        " it, and after the first 50 steps of every attempt, for tests that detect a wrong start at 0")
     parser.add_argument("--log", default="", help="file to which rank 0 also appends its losses")
     parser.add_argument("--width", type=int, default=64)
     parser.add_argument("--seed", type=int, default=1)

@@ -11,10 +11,13 @@ from unittest import mock
 class FakeJob:
     def __init__(self):
         self.calls, self.rank, self.saves, self.should_stop = [], 0, False, False
+        self.rehearsal, self.words = False, []
         self.beats = []
 
     def report(self, step, **values):
-        self.calls.append(f"report {step} of {values.get('total')} {values.get('metrics')}")
+        self.words.append((values.get("batch"), values.get("loaded")))
+        if not values.get("loaded"):
+            self.calls.append(f"report {step} of {values.get('total')} {values.get('metrics')}")
 
     def beat(self, step, *, phase):
         self.beats.append(f"{step} {phase}")
@@ -32,6 +35,10 @@ class FakeJob:
         self.calls.append("complete")
 
 
+class FakeTensor:
+    pass
+
+
 def module(name, **content):
     result = types.ModuleType(name)
     result.__dict__.update(content)
@@ -41,7 +48,11 @@ def module(name, **content):
 def load(name, **modules):
     """Imports a module of the package with fakes of frameworks. torch is not initialized."""
     dist = module("torch.distributed", is_available=lambda: True, is_initialized=lambda: False)
-    fakes = {"torch": module("torch", distributed=dist), "torch.distributed": dist, **modules}
+    fakes = {
+        "torch": module("torch", distributed=dist, Tensor=FakeTensor),
+        "torch.distributed": dist,
+        **modules,
+    }
     patch = mock.patch.dict(sys.modules, fakes)
     patch.start()
     sys.modules.pop("trainingjob." + name, None)
@@ -90,6 +101,7 @@ class CallbacksTest(unittest.TestCase):
         c = self.callback("lightning", job, **modules)
         trainer = Fake(
             global_step=0,
+            ckpt_path="/c/step-0.ckpt",
             estimated_stepping_batches=9,
             current_epoch=0,
             callback_metrics={"loss": 1},
@@ -113,6 +125,14 @@ class CallbacksTest(unittest.TestCase):
         c.on_save_checkpoint(trainer, None, {})
         self.assertEqual(["1 Training", "1 Evaluating", "1 Training", "1 Saving"], job.beats)
         self.assertEqual((0, 0), (trainer.fit_loop.min_epochs, trainer.fit_loop.epoch_loop.min_steps))
+        self.assertEqual([(None, "/c/step-0.ckpt"), (None, None)], job.words)
+        job.rehearsal = True
+        for step, batch in ((2, [1, "a"]), (3, [1, "b"]), (4, [1, "a"]), (5, [1, object()])):
+            trainer.global_step = step
+            c.on_train_batch_end(trainer, None, None, batch, step)
+        batches = [batch for batch, _ in job.words[2:]]
+        self.assertEqual((16, None), (len(batches[0]), batches[3]))
+        self.assertTrue(batches[0] == batches[2] != batches[1])
 
     def test_keras(self):
         job = FakeJob()

@@ -1,6 +1,7 @@
 import json
 import logging
 import os
+import pathlib
 import signal
 import tempfile
 import unittest
@@ -70,6 +71,41 @@ class JobTest(unittest.TestCase):
         self.assertEqual(32, len(self.status()["metrics"]))
         self.assertEqual({"step", "phase", "metrics"}, set(self.status()))
         self.assertEqual(6, len(logs.records), [r.getMessage() for r in logs.records])
+
+    def test_words_for_rehearsals(self):
+        job = self.job(TRAININGJOB_REHEARSAL="1")
+        self.assertTrue(job.rehearsal)
+        job.report(7, weights="0f0f", loaded=pathlib.Path("/checkpoints/attempt-1/step-7"))
+        job.report(8, batch="a1")
+        job.report(8, metrics={"loss": 1})
+        status = self.status()
+        self.assertEqual(("a1", "0f0f"), (status["batch"], status["weights"]))
+        self.assertEqual("/checkpoints/attempt-1/step-7", status["loaded"])
+        job.report(9)
+        self.assertNotIn("batch", self.status(), "it is that of step 8")
+        with self.assertLogs("trainingjob", logging.WARNING) as logs:
+            for _ in range(3):
+                job.report(10, batch="x" * 65, weights="a\nb", loaded=7)
+        self.assertEqual(3, len(logs.records), [r.getMessage() for r in logs.records])
+        self.assertNotIn("batch", self.status())
+        self.assertFalse(self.job().rehearsal)
+
+    def test_each_pod_reports_what_it_has_loaded(self):
+        for want, env in (
+            (True, {"RANK": "1"}),
+            (True, {"RANK": "8", "LOCAL_RANK": "0"}),
+            (False, {"RANK": "9", "LOCAL_RANK": "1"}),
+            (False, {"RANK": "1", "TRAININGJOB_REHEARSAL": ""}),
+        ):
+            job = self.job(**{"TRAININGJOB_REHEARSAL": "1", **env})
+            job.report(7)
+            self.assertEqual([], os.listdir(self.dir))
+            job.report(7, weights="0f0f", batch="a1")
+            self.assertEqual(want, os.path.exists(self.env["TRAININGJOB_STATUS_FILE"]), env)
+            if want:
+                job.report(8, batch="a2")
+                self.assertEqual((7, "0f0f"), (self.status()["step"], self.status()["weights"]))
+                os.remove(self.env["TRAININGJOB_STATUS_FILE"])
 
     def test_report_survives_a_full_disk(self):
         job = self.job(TRAININGJOB_STATUS_FILE=os.path.join(self.dir, "missing", "status.json"))

@@ -16,6 +16,7 @@ MAX_FILE_NAME = 512
 MAX_COMMAND_BYTES = 4096
 MAX_URI = 1024
 MAX_WHERE = 64
+MAX_WORD = 64
 MAX_LOCAL_RANK = 1023
 
 PHASES = ("Starting", "Training", "Saving", "Evaluating", "Waiting", "Completed")
@@ -111,6 +112,20 @@ def number(field: str, value: Any, low: float, high: float, whole: bool, warn: W
     except (TypeError, ValueError, OverflowError, RuntimeError):
         pass
     warn(field, f"{field}={value!r} is not reported: give {kind} from {low} to {high:.0f}")
+    return None
+
+
+def printable(field: str, value: Any, longest: int, warn: Warn) -> Optional[str]:
+    """Returns the text or path. Returns None, with a warning, if the agent would reject it. longest is in bytes."""
+    if value is None:
+        return None
+    try:
+        text = os.fspath(value)
+        if 0 < len(text.encode()) <= longest and not _UNPRINTABLE.search(text):
+            return str(text)
+    except (AttributeError, TypeError, UnicodeError):
+        pass
+    warn(field, f"{field}={value!r:.80} is not reported: give at most {longest} printable characters")
     return None
 
 

@@ -46,7 +46,8 @@ class Job:
     """A TrainingJob as its trainer sees it. Outside of a TrainingJob nothing is reported or requested.
 
     Call the methods on all ranks. Rank 0 alone reports and decides; on other ranks should_save() and
-    should_stop are False. Broadcast the decision of rank 0 if there are several ranks.
+    should_stop are False. Broadcast the decision of rank 0 if there are several ranks. In a rehearsal each rank
+    also reports what it has loaded.
     """
 
     def __init__(self, environ: Optional[Mapping[str, str]] = None) -> None:
@@ -61,6 +62,9 @@ class Job:
         self._command_file = env.get("TRAININGJOB_COMMAND_FILE", "")
         self._settings_file = env.get("TRAININGJOB_SETTINGS_FILE", "")
         self._interval = env.get("CHECKPOINT_INTERVAL_SECONDS", "")
+        #: True in a rehearsal. Leave out what has effects elsewhere, such as uploads.
+        self.rehearsal = env.get("TRAININGJOB_REHEARSAL") == "1"
+        self._first_local = all(env.get(name, "") in ("", "0") for name in _LOCAL_RANKS)
         self._beat_file = _beat_file_of(env)
         self._beat_fd: Optional[int] = None
         self._beat: tuple[int, str] = (-1, "")
@@ -116,14 +120,23 @@ class Job:
         epoch: Optional[float] = None,
         total_epochs: Optional[float] = None,
         step_seconds: Optional[float] = None,
+        batch: Optional[str] = None,
+        weights: Optional[str] = None,
+        loaded: Union[str, "os.PathLike[str]", None] = None,
     ) -> None:
         """Reports the last finished step, counted over all attempts. Other values stay until you replace them.
+
+        Rehearsals compare three values. batch identifies the samples of this step, such as a hash of their
+        numbers, and does not stay. After loading, each rank passes loaded, the path of the checkpoint, and
+        weights, a hash that is equal on all ranks that hold the same weights.
 
         It never raises: what the agent would reject, or what cannot be written, is logged once.
         """
         self.beat(step)
         if not self._reports():
-            return
+            loads = weights is not None or loaded is not None
+            if not (loads and self.rehearsal and self._first_local and self._status_file):
+                return
         self._handle_signals()
         with self._lock:
             at = _files.number("step", step, 0, _files.MAX_STEP, True, self._warn)
@@ -140,6 +153,16 @@ class Job:
                     self._status[field] = checked
             if metrics is not None:
                 self._status["metrics"] = _files.metrics(metrics, self._warn)
+            if at != self._status.get("step"):
+                self._status.pop("batch", None)
+            for field, text, longest in (
+                ("batch", batch, _files.MAX_WORD),
+                ("weights", weights, _files.MAX_WORD),
+                ("loaded", loaded, _files.MAX_URI),
+            ):
+                printable = _files.printable(field, text, longest, self._warn)
+                if printable is not None:
+                    self._status[field] = printable
             self._status.update(step=at, phase="Training")
             self._write_status()
 
@@ -171,7 +194,9 @@ class Job:
                 self._warn("phase", f"phase={phase!r} is not reported: use one of {', '.join(_files.PHASES)}")
                 phase = "Training"
             if where is not None and not _files.is_where(where):
-                self._warn("where", f"where={where!r} is not reported: use at most 64 characters without spaces")
+                self._warn(
+                    "where", f"where={where!r} is not reported: use at most 64 characters without spaces"
+                )
                 where = None
             seconds = _files.number("busy", busy, 0, 1e12, False, self._warn)
             self._beat = (at, phase)

@@ -11,7 +11,7 @@ try:
 except ImportError:
     from pytorch_lightning import Callback
 
-from trainingjob import job
+from trainingjob import _torch, job
 from trainingjob._job import Job
 
 
@@ -28,6 +28,8 @@ class TrainingJobCallback(Callback):  # type: ignore[misc, unused-ignore]
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         self._step, self._stopped = trainer.global_step, False
+        if trainer.ckpt_path:
+            self._job.report(self._step, loaded=trainer.ckpt_path)
 
     def on_train_batch_end(
         self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
@@ -42,6 +44,7 @@ class TrainingJobCallback(Callback):  # type: ignore[misc, unused-ignore]
             total=int(total) if 0 < total < float("inf") else None,
             epoch=trainer.current_epoch,
             metrics=trainer.callback_metrics or None,
+            batch=_torch.batch_of(batch) if self._job.rehearsal else None,
         )
         save, stop = trainer.strategy.broadcast((self._job.should_save(), self._job.should_stop))
         if save:
