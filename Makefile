@@ -257,6 +257,15 @@ test-hangs: build ## gangs that hang on all schedulers, with crashes of the oper
 		./test/conformance -args -hangs
 	go test -tags e2e -count 1 -v -timeout 60m -run '^TestHang' ./test/e2e -args -reduced -hangs
 
+.PHONY: test-rehearsals
+test-rehearsals: build ## broken and sound trainers that are rehearsed on all schedulers, and in PyTorch on a real kubelet (as root on Debian)
+	test/e2e/install.sh
+	bin/localcluster build --real-node
+	go test -tags cluster -count 1 -v -timeout 90m -parallel 12 -run '^TestRehearsals$$' ./test/conformance -args -rehearsals
+	go test -tags e2e -count 1 -v -timeout 120m -run '^TestRehearsals$$' ./test/e2e -args -reduced -rehearsals
+	go test -tags e2e -count 1 -v -timeout 60m -run '^TestRehearsals$$' ./test/e2e -args -reduced -rehearsals \
+		-frameworks=fsdp2,huggingface-callback
+
 .PHONY: crash-preemption
 crash-preemption: build ## kill the operator at every write of a preemption, resumable (hours; CRASH_SHARD=1/4)
 	go test -tags cluster -count 1 -v -timeout 480m -parallel 8 -run '^TestScenariosOnFake$$/^scenarios$$/^broker-' \

@@ -28,7 +28,8 @@ const (
 	//	start=1s             from the start of the last rank to the first step, default 1s, at most 24h
 	//	on-sigterm=save      save (default): it saves within its grace and exits with 0;
 	//	                     die: it ends at once; ignore: it continues until it is killed;
-	//	                     save-unheard: it saves, and is killed with its agent before it can report
+	//	                     save-unheard: it saves, and is killed with its agent before it can report;
+	//	                     save-fail: it saves, and exits with 1
 	//	ignore-resume=true   it starts at step 0 although it is given a checkpoint
 	//	fail-at=500          it fails after this step, with
 	//	exit-code=1          this exit code, default 1, in
@@ -44,6 +45,9 @@ const (
 	//	                     Training is a pause without a name
 	//	torn-at=700          the first save at or after this step never becomes complete
 	//	cannot-load=900      what attempt 1 saved at or after this step is complete, but cannot be loaded
+	//	fault=older          what a rehearsal must find (see Fault of lab/simtrainer): one-shard, torn-saves,
+	//	                     lost-random, deaf, in-place, outside, silent, wrong-step or older
+	//	unnamed=true         it does not report its batches
 	AnnotationTrainer = "localcluster.mlplatform.example.com/trainer"
 )
 

@@ -79,14 +79,20 @@ func newLeader(
 // a file.
 func (l *leader) newTrainer() Trainer {
 	now := l.clock.Now()
-	config := Config{Spec: l.rank.Spec, Attempt: l.rank.Attempt, Every: l.rank.saveEvery(l.rank.Spec)}
+	config := Config{
+		Spec: l.rank.Spec, Attempt: l.rank.Attempt, Every: l.rank.saveEvery(l.rank.Spec),
+		Rehearsal: l.rank.Rehearsal,
+	}
+	if l.rank.Rehearsal {
+		config.Before = l.state.Volume(l.rank.Location)
+	}
 	if l.rank.Resume != "" {
 		from, ok := l.state.Find(l.rank.Location, l.rank.Resume)
 		problem := ""
 		switch damaged := l.rank.Spec.CannotLoad; {
 		case !ok || !from.Complete:
 			problem = "no complete checkpoint at "
-		case damaged > 0 && from.Attempt == 1 && from.Step >= damaged:
+		case from.Damaged || damaged > 0 && from.Attempt == 1 && from.Step >= damaged:
 			problem = "cannot load the checkpoint at "
 		}
 		if problem != "" {
@@ -97,6 +103,7 @@ func (l *leader) newTrainer() Trainer {
 			return t
 		}
 		config.Resume = from.Step
+		config = config.resumeOlder(l.state.Complete(l.rank.Location), l.rank.Location)
 	}
 	return NewTrainer(config, now).SetWaiting(true, now)
 }
@@ -105,7 +112,13 @@ func (l *leader) newTrainer() Trainer {
 func (l *leader) report() checkpoint.Report {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return reportOf(l.trainer, l.clock.Now(), l.rank, l.checkpoints(), l.delivered)
+	now := l.clock.Now()
+	report := reportOf(l.trainer, now, l.rank, l.checkpoints(), l.delivered)
+	if l.rank.Rehearsal {
+		report.Rehearsal = evidenceOf(l.trainer, l.state.Rehearsed(l.rank.Location), now, l.rank.WorldSize,
+			l.state.Volume(l.rank.Location))
+	}
+	return report
 }
 
 // checkpoints is what the agent sees of this attempt's checkpoints.

@@ -38,8 +38,8 @@ type Rank struct {
 	Every time.Duration
 	Keep  int
 	Grace time.Duration
-	// Beats: its agent posts beats.
-	Beats bool
+	// Beats: its agent posts beats. Rehearsal: its agent records what it sees.
+	Beats, Rehearsal bool
 	// ReportTo is where it reports, unless the URL is empty.
 	ReportTo ReportTarget
 }
@@ -67,6 +67,7 @@ func readRank(pod *corev1.Pod) (Rank, error) {
 		start = string(pod.UID)
 	}
 	r := Rank{Start: start, Spec: spec, Container: index, Wrapped: isWrapped(container), Gang: gangOf(pod)}
+	r.Rehearsal = env[checkpoint.EnvRehearsal] == "1"
 	r.Beats = env[checkpoint.EnvBeatFile] != "" && env[checkpoint.EnvReportURL] != ""
 	var errs []error
 	count := func(name string, def, low, high int64) int64 {

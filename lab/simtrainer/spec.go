@@ -24,6 +24,8 @@ const (
 	// SaveUnheard: it saves as with Save, but is then killed together with its agent: there is neither a last
 	// report nor a termination message. The same happens when a command ends it.
 	SaveUnheard OnSIGTERM = "save-unheard"
+	// SaveFail: it saves as with Save, and exits with code 1. A command ends it with code 0.
+	SaveFail OnSIGTERM = "save-fail"
 )
 
 // Spec is what the annotation says about a trainer's behavior.
@@ -63,6 +65,10 @@ type Spec struct {
 	TornAt int64 `json:"tornAt,omitempty"`
 	// CannotLoad: what attempt 1 saved at or after this step is complete, but cannot be loaded; 0: all can be.
 	CannotLoad int64 `json:"cannotLoad,omitempty"`
+	// Fault that a rehearsal must find; empty: none of Fault's.
+	Fault Fault `json:"fault,omitempty"`
+	// Unnamed: it does not report its batches.
+	Unnamed bool `json:"unnamed,omitempty"`
 }
 
 // OptionalRank is the number of a rank; the zero value is none.
@@ -94,19 +100,13 @@ var keys = map[string]func(*Spec, string) error{
 	"start": func(s *Spec, v string) (err error) { s.Start, err = parseDuration(v, 0, 24*time.Hour); return },
 	"on-sigterm": func(s *Spec, v string) error {
 		s.OnSIGTERM = OnSIGTERM(v)
-		if !slices.Contains([]OnSIGTERM{Save, Die, Ignore, SaveUnheard}, s.OnSIGTERM) {
-			return fmt.Errorf("write %s, %s, %s or %s", Save, Die, Ignore, SaveUnheard)
+		if !slices.Contains([]OnSIGTERM{Save, Die, Ignore, SaveUnheard, SaveFail}, s.OnSIGTERM) {
+			return fmt.Errorf("write %s, %s, %s, %s or %s", Save, Die, Ignore, SaveUnheard, SaveFail)
 		}
 		return nil
 	},
-	"ignore-resume": func(s *Spec, v string) error {
-		s.IgnoreResume = v == "true"
-		if v != "true" && v != "false" {
-			return errors.New("write true or false")
-		}
-		return nil
-	},
-	"fail-at": func(s *Spec, v string) (err error) { s.FailAt, err = parseWhole(v, 1, 1<<53); return },
+	"ignore-resume": func(s *Spec, v string) (err error) { s.IgnoreResume, err = parseBool(v); return },
+	"fail-at":       func(s *Spec, v string) (err error) { s.FailAt, err = parseWhole(v, 1, 1<<53); return },
 	"exit-code": func(s *Spec, v string) error {
 		n, err := parseWhole(v, 1, 255)
 		s.ExitCode = int32(n)
@@ -129,13 +129,15 @@ var keys = map[string]func(*Spec, string) error{
 	"phases":      func(s *Spec, v string) (err error) { s.Pauses, err = parsePauses(v); return },
 	"torn-at":     func(s *Spec, v string) (err error) { s.TornAt, err = parseWhole(v, 1, 1<<53); return },
 	"cannot-load": func(s *Spec, v string) (err error) { s.CannotLoad, err = parseWhole(v, 1, 1<<53); return },
+	"fault":       func(s *Spec, v string) (err error) { s.Fault, err = parseFault(v); return },
+	"unnamed":     func(s *Spec, v string) (err error) { s.Unnamed, err = parseBool(v); return },
 }
 
 // keyNames lists the keys in the order in which they are documented.
 var keyNames = []string{
 	"steps", "rate", "every", "save", "start", "on-sigterm", "ignore-resume",
 	"fail-at", "exit-code", "fail-attempts", "stall-after", "stall-attempts", "stall-rank", "silent-rank",
-	"slow-rank", "phases", "torn-at", "cannot-load",
+	"slow-rank", "phases", "torn-at", "cannot-load", "fault", "unnamed",
 }
 
 // ParseSpec parses an annotation. Its errors say what to write instead.
@@ -180,6 +182,13 @@ func ParseSpec(text string) (Spec, error) {
 		spec.ExitCode = 1
 	}
 	return spec, nil
+}
+
+func parseBool(text string) (bool, error) {
+	if text != "true" && text != "false" {
+		return false, errors.New("write true or false")
+	}
+	return text == "true", nil
 }
 
 func parseRank(text string) (OptionalRank, error) {

@@ -35,6 +35,14 @@ func TestParseSpec(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("the keys for hangs: %v (-want +got):\n%s", err, diff)
 	}
+	got, err = ParseSpec("steps=1 fault=in-place unnamed=true on-sigterm=save-fail")
+	want = Spec{
+		Steps: 1, Rate: 10, Save: time.Second, Start: time.Second, OnSIGTERM: SaveFail, Fault: InPlace,
+		Unnamed: true,
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("the keys for rehearsals: %v (-want +got):\n%s", err, diff)
+	}
 	got, err = ParseSpec("steps=1 fail-at=1")
 	want = Spec{
 		Steps: 1, Rate: 10, Save: time.Second, Start: time.Second, OnSIGTERM: Save, FailAt: 1, ExitCode: 1,
@@ -62,8 +70,9 @@ func TestParseSpecRejects(t *testing.T) {
 		"steps=5 every=10":                         "give a time",
 		"steps=5 every=0s":                         "give a time from 100ms",
 		"steps=5 save=-1s":                         "give a time from 0s",
-		"steps=5 on-sigterm=exit":                  "write save, die, ignore or save-unheard",
+		"steps=5 on-sigterm=exit":                  "write save, die, ignore, save-unheard or save-fail",
 		"steps=5 ignore-resume=no":                 "write true or false",
+		"steps=5 fault=tired":                      "write one-shard torn-saves",
 		"steps=5 exit-code=3":                      "fail-at is missing",
 		"steps=5 fail-attempts=3":                  "fail-at is missing",
 		"steps=5 fail-at=6":                        "beyond steps=5",

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 )
 
 // Location is where a job's checkpoints are. The URI is relative to the namespace, since it may name a claim.
@@ -34,6 +36,8 @@ type Checkpoint struct {
 	Time     time.Time `json:"time"`
 	// Seconds that the save took.
 	Seconds float64 `json:"seconds,omitempty"`
+	// Damaged: it looks complete, and cannot be loaded.
+	Damaged bool `json:"damaged,omitempty"`
 }
 
 // stateVersion changes when the program can no longer read older files.
@@ -46,6 +50,8 @@ type state struct {
 	Checkpoints map[string][]Checkpoint `json:"places"`
 	// Trainers by their pod's UID.
 	Trainers map[types.UID]Trainer `json:"trainers"`
+	// Rehearsed are the trainers of a rehearsal's attempts, by the key of their location.
+	Rehearsed map[string][]Trainer `json:"rehearsed,omitempty"`
 }
 
 // StateFile holds all state of a simulator: the checkpoints on all claims and object stores, and how far the
@@ -61,7 +67,9 @@ type StateFile struct {
 
 // OpenStateFile reads the file. A file that does not exist is empty.
 func OpenStateFile(path string) (*StateFile, error) {
-	f := &StateFile{path: path, state: state{stateVersion, map[string][]Checkpoint{}, map[types.UID]Trainer{}}}
+	f := &StateFile{path: path, state: state{
+		stateVersion, map[string][]Checkpoint{}, map[types.UID]Trainer{}, map[string][]Trainer{},
+	}}
 	data, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return f, nil
@@ -84,7 +92,10 @@ func OpenStateFile(path string) (*StateFile, error) {
 func (f *StateFile) change(do func(*state)) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	next := state{f.state.Version, maps.Clone(f.state.Checkpoints), maps.Clone(f.state.Trainers)}
+	next := state{
+		f.state.Version, maps.Clone(f.state.Checkpoints), maps.Clone(f.state.Trainers),
+		maps.Clone(f.state.Rehearsed),
+	}
 	do(&next)
 	data, err := json.Marshal(next)
 	if err != nil {
@@ -107,12 +118,20 @@ func (f *StateFile) change(do func(*state)) error {
 func (f *StateFile) Store(uid types.UID, t Trainer, at Location, saves []SaveEvent, keep int) error {
 	return f.change(func(next *state) {
 		next.Trainers[uid] = t
-		if len(saves) == 0 {
+		if t.Config.Rehearsal {
+			others := slices.DeleteFunc(slices.Clone(next.Rehearsed[at.key()]), func(o Trainer) bool {
+				return o.Config.Attempt == t.Config.Attempt
+			})
+			next.Rehearsed[at.key()] = append(others, t)
+		}
+		if len(saves) == 0 || t.Config.Spec.Fault == Outside {
 			return
 		}
 		all, attempt := slices.Clone(next.Checkpoints[at.key()]), t.Config.Attempt
 		for _, s := range saves {
-			saved := Checkpoint{pathOf(attempt, s.Step), attempt, s.Step, s.Complete, s.At, s.Took.Seconds()}
+			saved := Checkpoint{
+				pathOf(t.Config, s.Step), attempt, s.Step, s.Complete, s.At, s.Took.Seconds(), s.Damaged,
+			}
 			all = slices.DeleteFunc(all, func(c Checkpoint) bool { return c.Path == saved.Path })
 			all = append(all, saved)
 		}
@@ -120,8 +139,12 @@ func (f *StateFile) Store(uid types.UID, t Trainer, at Location, saves []SaveEve
 	})
 }
 
-func pathOf(attempt int32, step int64) string {
-	return fmt.Sprintf("attempt-%d/step-%010d", attempt, step)
+// pathOf is where an attempt saves a step.
+func pathOf(c Config, step int64) string {
+	if c.Spec.Fault == InPlace {
+		return fmt.Sprintf("attempt-%d/last", c.Attempt)
+	}
+	return fmt.Sprintf("attempt-%d/step-%010d", c.Attempt, step)
 }
 
 // retain returns the checkpoints to keep, newest first: by step, then by attempt.
@@ -182,6 +205,35 @@ func (f *StateFile) Find(at Location, path string) (Checkpoint, bool) {
 		}
 	}
 	return Checkpoint{}, false
+}
+
+// Complete returns the checkpoints that look complete, newest first.
+func (f *StateFile) Complete(at Location) []Checkpoint {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	isTorn := func(c Checkpoint) bool { return !c.Complete }
+	return slices.DeleteFunc(slices.Clone(f.state.Checkpoints[at.key()]), isTorn)
+}
+
+// Rehearsed returns the trainers of a rehearsal's attempts as they were stored last.
+func (f *StateFile) Rehearsed(at Location) []Trainer {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.state.Rehearsed[at.key()])
+}
+
+// Volume is what an agent finds at the location.
+func (f *StateFile) Volume(at Location) checkpoint.TracedVolume {
+	complete := f.Complete(at)
+	v := checkpoint.TracedVolume{Complete: int32(len(complete))}
+	cutOff, attempt := "", int32(0)
+	for _, t := range f.Rehearsed(at) {
+		if t.CutOff > 0 && t.Exit != nil && t.Config.Attempt > attempt {
+			cutOff, attempt = pathOf(t.Config, t.CutOff), t.Config.Attempt
+		}
+	}
+	v.CutOffComplete = slices.ContainsFunc(complete, func(c Checkpoint) bool { return c.Path == cutOff })
+	return v
 }
 
 // OfAttempt allows the checkpoints of one attempt.

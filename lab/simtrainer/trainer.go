@@ -16,6 +16,13 @@ type Config struct {
 	Resume int64 `json:"resume,omitempty"`
 	// Every is the interval between two saves; 0: it never saves, because it has nowhere to save to.
 	Every time.Duration `json:"every,omitempty"`
+	// Rehearsal: its agent records what it sees.
+	Rehearsal bool `json:"rehearsal,omitempty"`
+	// Other is the path of the checkpoint that it resumes from instead, and OtherStep its step (see Older).
+	Other     string `json:"other,omitempty"`
+	OtherStep int64  `json:"otherStep,omitempty"`
+	// Before is the volume at its start, in a rehearsal.
+	Before checkpoint.TracedVolume `json:"before,omitzero"`
 }
 
 // Trainer is the state of a simulated trainer. It is a value: whatever changes it returns another one.
@@ -42,6 +49,13 @@ type Trainer struct {
 	CommandID string `json:"commandID,omitempty"`
 	// ExitAfterSave: it exits when the current save is done.
 	ExitAfterSave bool `json:"leaves,omitempty"`
+	// Deferred is what it does after an evaluation (see Deaf).
+	Deferred deferred `json:"deferred,omitzero"`
+	// Saves that became complete in this attempt.
+	Saves int32 `json:"saves,omitempty"`
+	// CutsOff: its agent kills it in the next save. CutOff is the step of that save, if it is under way or done.
+	CutsOff bool  `json:"cutsOff,omitempty"`
+	CutOff  int64 `json:"cutOff,omitempty"`
 	// KillAt is the end of its grace period after SIGTERM.
 	KillAt time.Time `json:"killAt,omitzero"`
 	// Frozen is when its node died. Nothing happens until the node is back.
@@ -71,22 +85,32 @@ type SaveEvent struct {
 	Complete bool
 	At       time.Time
 	Took     time.Duration
+	// Damaged: it only looks complete.
+	Damaged bool
+}
+
+// deferred is what a trainer was asked for.
+type deferred struct {
+	Set       bool   `json:"set"`
+	CommandID string `json:"commandID,omitempty"`
+	Exit      bool   `json:"exit,omitempty"`
 }
 
 // NewTrainer is a trainer that starts at a time.
 func NewTrainer(c Config, at time.Time) Trainer {
-	t := Trainer{Config: c, Phase: checkpoint.PhaseStarting, Since: at, Step: c.Resume}
-	if c.Spec.IgnoreResume {
-		t.Step = 0
-	}
+	t := Trainer{Config: c, Phase: checkpoint.PhaseStarting, Since: at}
+	t.Step = t.startStep()
 	t.Saved = t.Step
 	return t
 }
 
 // startStep is the step that the attempt continued from: its first step is the next one.
 func (t Trainer) startStep() int64 {
-	if t.Config.Spec.IgnoreResume {
+	switch {
+	case t.Config.Spec.IgnoreResume:
 		return 0
+	case t.Config.Other != "":
+		return t.Config.OtherStep
 	}
 	return t.Config.Resume
 }
@@ -148,13 +172,17 @@ func (t Trainer) stepAt(now time.Time) int64 {
 func (t Trainer) beginSave(at time.Time) (Trainer, *SaveEvent) {
 	t.Step, t.PauseEnd = t.stepAt(at), time.Time{} // a save ends a pause
 	t.Phase, t.Since = checkpoint.PhaseSaving, at
+	t.CutOff = t.cutOffStep()
 	return t, &SaveEvent{Step: t.Step, At: at}
 }
 
 // exitOnRequest is how the trainer ends when it was asked to and has saved.
 func (t Trainer) exitOnRequest(at time.Time) *Exit {
-	if t.Config.Spec.OnSIGTERM == SaveUnheard {
+	switch on := t.Config.Spec.OnSIGTERM; {
+	case on == SaveUnheard:
 		return &Exit{At: at, Code: 128 + 9, Reason: checkpoint.ExitSignaled, Signal: "SIGKILL", Unheard: true}
+	case on == SaveFail && !t.KillAt.IsZero():
+		return &Exit{At: at, Code: 1, Reason: checkpoint.ExitExited, Log: "simulated failure after SIGTERM"}
 	}
 	return &Exit{At: at, Reason: checkpoint.ExitExited}
 }

@@ -47,6 +47,8 @@ func (t Trainer) next() (time.Time, transition) {
 // nextUnlessKilled is the next event if the trainer is not killed before it.
 func (t Trainer) nextUnlessKilled() (time.Time, transition) {
 	switch {
+	case t.Phase == checkpoint.PhaseSaving && t.CutOff > 0:
+		return t.Since.Add(t.cutOffAfter()), Trainer.cutOff
 	case t.Phase == checkpoint.PhaseSaving:
 		return t.Since.Add(t.Config.Spec.Save), Trainer.saved
 	case !t.PauseEnd.IsZero():
@@ -119,12 +121,18 @@ func (t Trainer) saved(at time.Time) (Trainer, *SaveEvent) {
 	event := &SaveEvent{Step: t.Step, Complete: true, At: at, Took: t.Config.Spec.Save}
 	if torn := t.Config.Spec.TornAt; torn > 0 && !t.TornDone && t.startStep() < torn && torn <= t.Step {
 		t.TornDone, event = true, nil
+	} else {
+		t.Saves++
 	}
 	t.Saved = t.Step
 	if t.PendingID != "" {
 		t.CommandID, t.PendingID = t.PendingID, ""
 	}
 	t.Phase, t.Since, t.SaveDue = checkpoint.PhaseTraining, at, at.Add(t.Config.Every)
+	if t.CutsOff { // the save was too short to be met
+		t, _ = t.cutOff(at)
+		return t, event
+	}
 	if t.Step >= t.Config.Spec.Steps { // all steps are trained and saved: success, even if it was asked to exit
 		t, _ = t.trained(at)
 	} else if t.ExitAfterSave {
@@ -161,6 +169,10 @@ func (t Trainer) pauses(at time.Time) (Trainer, *SaveEvent) {
 
 func (t Trainer) pauseEnded(at time.Time) (Trainer, *SaveEvent) {
 	t.Phase, t.Since, t.PauseEnd = checkpoint.PhaseTraining, at, time.Time{}
+	if d := t.Deferred; d.Set {
+		t.Deferred = deferred{}
+		return t.saveOnRequest(d.CommandID, d.Exit, at)
+	}
 	return t, nil
 }
 
@@ -173,4 +185,20 @@ func (t Trainer) killed(at time.Time) (Trainer, *SaveEvent) {
 	t.Step = t.stepAt(at)
 	t.Exit = &Exit{At: at, Code: 128 + 9, Reason: checkpoint.ExitGraceExceeded, Signal: "SIGKILL"}
 	return t, nil
+}
+
+// cutOff is the kill of a rehearsal, as that of a lost node.
+func (t Trainer) cutOff(at time.Time) (Trainer, *SaveEvent) {
+	event := t.damaged(at)
+	t.Step = t.stepAt(at)
+	t.Exit = &Exit{At: at, Code: 128 + 9, Reason: checkpoint.ExitSignaled, Signal: "SIGKILL"}
+	return t, event
+}
+
+// damaged is the save under way, if it looks complete now that the agent has cut it off.
+func (t Trainer) damaged(at time.Time) *SaveEvent {
+	if t.Phase != checkpoint.PhaseSaving || t.Config.Spec.Fault != TornSaves || !t.CutsOff {
+		return nil
+	}
+	return &SaveEvent{Step: t.Step, Complete: true, At: at, Took: at.Sub(t.Since), Damaged: true}
 }

@@ -13,7 +13,24 @@ func (t Trainer) Obey(c checkpoint.Command, now time.Time) (Trainer, []SaveEvent
 	if t.Exit != nil || c.ID == t.CommandID || c.ID == t.PendingID {
 		return t, nil
 	}
-	return t.saveOnRequest(c.ID, c.Command == checkpoint.CommandCheckpointAndExit, now)
+	switch c.Command {
+	case checkpoint.CommandKill:
+		return eventsOf(t.cutOff(now))
+	case checkpoint.CommandKillInSave:
+		return t.cutOffSave(c.ID, now)
+	}
+	if t.Config.Spec.Fault == Silent {
+		return t, nil
+	}
+	return t.request(c.ID, c.Command == checkpoint.CommandCheckpointAndExit, now)
+}
+
+// eventsOf returns a trainer, and the save that began or ended, if there is one.
+func eventsOf(t Trainer, event *SaveEvent) (Trainer, []SaveEvent) {
+	if event == nil {
+		return t, nil
+	}
+	return t, []SaveEvent{*event}
 }
 
 // Terminate is SIGTERM. The trainer is killed when its grace period is over. A second SIGTERM changes
@@ -31,22 +48,29 @@ func (t Trainer) Terminate(now time.Time, grace time.Duration) (Trainer, []SaveE
 		t.Exit = &Exit{At: now, Code: 128 + 15, Reason: checkpoint.ExitSignaled, Signal: "SIGTERM"}
 		return t, nil
 	}
-	return t.saveOnRequest(t.PendingID, true, now)
+	return t.request(t.PendingID, true, now)
+}
+
+// request is a command or SIGTERM. A deaf trainer handles it after its evaluation.
+func (t Trainer) request(commandID string, exit bool, now time.Time) (Trainer, []SaveEvent) {
+	if t.Config.Spec.Fault == Deaf && t.Phase == checkpoint.PhaseEvaluating {
+		t.Deferred = deferred{true, commandID, exit || t.Deferred.Exit}
+		return t, nil
+	}
+	return eventsOf(t.saveOnRequest(commandID, exit, now))
 }
 
 // saveOnRequest saves, and exits after it if exit is set. A save in progress will do, since no step is
 // trained during it. Without new steps there is nothing to save.
-func (t Trainer) saveOnRequest(commandID string, exit bool, now time.Time) (Trainer, []SaveEvent) {
+func (t Trainer) saveOnRequest(commandID string, exit bool, now time.Time) (Trainer, *SaveEvent) {
 	t.ExitAfterSave = t.ExitAfterSave || exit
 	if t.Phase == checkpoint.PhaseSaving {
 		t.PendingID = commandID
 		return t, nil
 	}
 	if step := t.stepAt(now); t.Config.Every > 0 && step > t.Saved {
-		var event *SaveEvent
 		t.PendingID = commandID
-		t, event = t.beginSave(now)
-		return t, []SaveEvent{*event}
+		return t.beginSave(now)
 	}
 	if commandID != "" {
 		t.CommandID = commandID

@@ -92,17 +92,50 @@ func simulate(t Trainer, inputs []input, until float64, stride time.Duration) (T
 	return t, history.String()
 }
 
+// trainerCase is a trainer with inputs, and the history that it must have.
+type trainerCase struct {
+	reason     string
+	spec       string
+	attempt    int32
+	resume     int64
+	noLocation bool
+	inputs     []input
+	until      float64
+	want       string
+}
+
+func playAll(t *testing.T, cases map[string]trainerCase) {
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			spec, err := ParseSpec(c.spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			script := Config{Spec: spec, Attempt: max(c.attempt, 1), Resume: c.resume, Every: spec.Every}
+			if script.Every == 0 && !c.noLocation {
+				script.Every = 300 * time.Second
+			}
+			if c.noLocation {
+				script.Every = 0
+			}
+			seldom, got := simulate(NewTrainer(script, begin), c.inputs, c.until, time.Hour)
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
+			}
+			// The history does not depend on how often the trainer is advanced.
+			often, again := simulate(NewTrainer(script, begin), c.inputs, c.until, 70*time.Millisecond)
+			if diff := cmp.Diff(got, again); diff != "" {
+				t.Errorf("advanced more often (-seldom +often):\n%s", diff)
+			}
+			if diff := cmp.Diff(seldom, often); diff != "" {
+				t.Errorf("advanced more often (-seldom +often):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestTrainer(t *testing.T) {
-	cases := map[string]struct {
-		reason     string
-		spec       string
-		attempt    int32
-		resume     int64
-		noLocation bool
-		inputs     []input
-		until      float64
-		want       string
-	}{
+	playAll(t, map[string]trainerCase{
 		"to the end": {
 			reason: "it saves every 10 s, trains nothing while it saves, and saves the rest at the end",
 			spec:   "steps=1200 rate=50 every=10s save=2s start=1s", until: 100,
@@ -311,34 +344,7 @@ func TestTrainer(t *testing.T) {
 			inputs: []input{sigterm(4, 30), withoutSave(5, Trainer.Freeze)}, until: 5000,
 			want: "5000s Training at step 200\n",
 		},
-	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			spec, err := ParseSpec(c.spec)
-			if err != nil {
-				t.Fatal(err)
-			}
-			script := Config{Spec: spec, Attempt: max(c.attempt, 1), Resume: c.resume, Every: spec.Every}
-			if script.Every == 0 && !c.noLocation {
-				script.Every = 300 * time.Second
-			}
-			if c.noLocation {
-				script.Every = 0
-			}
-			seldom, got := simulate(NewTrainer(script, begin), c.inputs, c.until, time.Hour)
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
-			}
-			// The history does not depend on how often the trainer is advanced.
-			often, again := simulate(NewTrainer(script, begin), c.inputs, c.until, 70*time.Millisecond)
-			if diff := cmp.Diff(got, again); diff != "" {
-				t.Errorf("advanced more often (-seldom +often):\n%s", diff)
-			}
-			if diff := cmp.Diff(seldom, often); diff != "" {
-				t.Errorf("advanced more often (-seldom +often):\n%s", diff)
-			}
-		})
-	}
+	})
 }
 
 func TestCommandIDs(t *testing.T) {
@@ -362,34 +368,6 @@ func TestCommandIDs(t *testing.T) {
 			now, _ := simulate(start, c.inputs, c.until, time.Hour)
 			if now.CommandID != c.want {
 				t.Errorf("commandId is %q, want %q", now.CommandID, c.want)
-			}
-		})
-	}
-}
-
-func TestFirstStep(t *testing.T) {
-	cases := map[string]struct {
-		spec  string
-		until float64
-		want  int64
-	}{
-		"none before the first step":     {"steps=1200 rate=50", 0.5, -1},
-		"the one after the resume point": {"steps=1200 rate=50", 5, 1001},
-		"step 1 if it ignores the point": {"steps=1200 rate=50 ignore-resume=true", 5, 1},
-	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			spec, err := ParseSpec(c.spec)
-			if err != nil {
-				t.Fatal(err)
-			}
-			trainer, _ := NewTrainer(Config{Spec: spec, Attempt: 2, Resume: 1000}, begin).Advance(at(c.until))
-			got := int64(-1)
-			if _, first := trainer.Status(at(c.until)); first != nil {
-				got = *first
-			}
-			if got != c.want {
-				t.Errorf("first step is %d, want %d", got, c.want)
 			}
 		})
 	}

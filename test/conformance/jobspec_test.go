@@ -32,6 +32,9 @@ type jobSpec struct {
 	retain  v1alpha1.RetainPolicy
 	// liveness mode; empty: none.
 	liveness v1alpha1.LivenessMode
+	// rehearsal of the trainer; nil: none. grace of its saves in seconds; 0: the default.
+	rehearsal *v1alpha1.RehearsalPolicy
+	grace     int32
 }
 
 type roleSpec struct {
@@ -93,6 +96,10 @@ func (a jobSpec) job(e *Env) *v1alpha1.TrainingJob {
 		j.Spec.Checkpoint = &v1alpha1.CheckpointSpec{
 			PVC: v1alpha1.CheckpointClaim{StorageClassName: ptr.To(localcluster.StorageClass), Retain: a.retain},
 		}
+		if a.grace > 0 {
+			j.Spec.Checkpoint.GraceSeconds = ptr.To(a.grace)
+		}
+		j.Spec.Rehearsal = a.rehearsal
 		return j
 	}
 	j.Spec.Image, j.Spec.Command, j.Spec.Replicas = image, command, ptr.To(a.ranks)

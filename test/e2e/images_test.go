@@ -43,7 +43,7 @@ func images(ctx context.Context, dir string) ([]string, error) {
 			Files: map[string]string{
 				"/opt/train.py": "../../examples/pytorch/train.py", "/opt/mesh.py": "ranks/mesh.py",
 				"/opt/xgboost_ranks.py": "ranks/xgboost_ranks.py", "/opt/elastic.py": "ranks/elastic.py",
-				"/opt/hangs.py": "ranks/hangs.py",
+				"/opt/hangs.py": "ranks/hangs.py", "/opt/faults.py": "ranks/faults.py",
 			},
 			Entrypoint: []string{"/usr/bin/python3"}, Env: []string{"OMP_NUM_THREADS=1"},
 		},

@@ -16,7 +16,8 @@ LOG = "/checkpoints/losses.jsonl"
 RESUME = os.environ.get("RESUME_FROM_CHECKPOINT") or None
 STEPS = int(os.environ.get("STEPS", "100"))
 INTERVAL = 10  # steps between saves
-LAST = 4  # the attempt that is not interrupted
+# The attempt that is not interrupted. A rehearsal interrupts all.
+LAST = 1_000_000 if os.environ.get("TRAININGJOB_REHEARSAL") else 4
 
 
 class Gang:
@@ -39,7 +40,7 @@ class Gang:
             f.write(line + "\n")
 
     def stepped(self, step, loss):
-        """Records a step, pauses in all attempts but the last, and returns whether this rank was asked to stop."""
+        """Records a step, pauses in all attempts but the last, and returns whether this rank was asked to save."""
         self.log("step", step=step, loss=float(loss).hex())
         self.report(step, loss, "Training")
         if ATTEMPT < LAST:
@@ -54,6 +55,10 @@ class Gang:
             except (OSError, ValueError):
                 pass
         return self.terminated or self.command.get("id", "") != self.done
+
+    def stops(self):
+        """Returns whether this rank was asked to stop after the save."""
+        return self.terminated or self.command.get("command") == "CheckpointAndExit"
 
     def saved(self, step):
         why = "interval"
@@ -75,8 +80,8 @@ class Gang:
             json.dump(status, f)
         os.rename(path + ".tmp", path)
 
-    def stop(self, step, loss):
-        """Everything is saved: acknowledges the request."""
+    def acknowledge(self, step, loss):
+        """Everything is saved: reports that the request is carried out."""
         self.done = self.command.get("id", "")
         self.report(step, loss, "Training")
 

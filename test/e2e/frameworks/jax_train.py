@@ -63,7 +63,7 @@ def main():
             gang.saved(step)
         if stop:
             manager.wait_until_finished()
-            gang.stop(step, loss)
+            gang.acknowledge(step, loss)
             break
     else:
         manager.wait_until_finished()

@@ -70,7 +70,7 @@ def main():
             manager.save(checkpoint_number=int(step))
             gang.saved(int(step))
         if stop:
-            gang.stop(int(step), loss)
+            gang.acknowledge(int(step), loss)
             break
     else:
         gang.finished(int(step), loss, [w.numpy() for w in weights])

@@ -48,7 +48,7 @@ def main():
             manager.save(checkpoint_number=int(step))
             gang.saved(int(step))
         if stop:
-            gang.stop(int(step), loss)
+            gang.acknowledge(int(step), loss)
             break
     else:
         gang.finished(int(step), loss, [v.numpy() for v in model.trainable_variables])

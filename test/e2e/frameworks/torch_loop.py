@@ -41,13 +41,16 @@ def train(step, advance, save, weights):
         loss = advance(inputs(step, rank)).detach().clone()
         step += 1
         dist.all_reduce(loss)
-        stop = torch.tensor(gang.stepped(step, loss / size), dtype=torch.int32)
-        dist.all_reduce(stop, dist.ReduceOp.MAX)
-        if stop or step % INTERVAL == 0:
-            save(step, bool(stop) or step == STEPS)
+        asked = gang.stepped(step, loss / size)
+        asked = torch.tensor([asked, asked and gang.stops()], dtype=torch.int32)
+        dist.all_reduce(asked, dist.ReduceOp.MAX)
+        asked, stop = asked.tolist()
+        if asked or step % INTERVAL == 0:
+            save(step, bool(asked) or step == STEPS)
             gang.saved(step)
+        if asked:
+            gang.acknowledge(step, loss / size)
         if stop:
-            gang.stop(step, loss)
             break
     else:
         gang.finished(step, loss, weights())
