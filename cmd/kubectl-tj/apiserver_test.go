@@ -32,7 +32,7 @@ var kinds = map[string]map[string]string{
 	},
 }
 
-// apiServer answers as Kubernetes does, from objects that only the test changes.
+// apiServer answers as Kubernetes does. Commands can create and delete objects.
 type apiServer struct {
 	*httptest.Server
 	t *testing.T
@@ -47,6 +47,8 @@ type apiServer struct {
 	watches [][]any
 	// watched are the queries of the watches.
 	watched []string
+	// writes are the verbs and names of the changes.
+	writes []string
 }
 
 // serve the objects of files below testdata.
@@ -131,6 +133,10 @@ func (s *apiServer) resource(w http.ResponseWriter, r *http.Request, groupVersio
 	}
 	verb := "list"
 	switch {
+	case r.Method == http.MethodPost:
+		verb = "create"
+	case r.Method == http.MethodDelete:
+		verb = "delete"
 	case len(path) > 1:
 		verb = "get"
 	case r.URL.Query().Get("watch") != "":
@@ -146,6 +152,10 @@ func (s *apiServer) resource(w http.ResponseWriter, r *http.Request, groupVersio
 		s.get(w, groupVersion, path[0], namespace, path[1])
 	case "watch":
 		s.watch(w, r)
+	case "create":
+		s.create(w, r)
+	case "delete":
+		s.remove(w, r, groupVersion, path[0], namespace, path[1])
 	default:
 		s.list(w, r, groupVersion, path[0], namespace)
 	}
@@ -188,6 +198,58 @@ func (s *apiServer) get(w http.ResponseWriter, groupVersion, resource, namespace
 	group, _, _ := strings.Cut(groupVersion, "/")
 	refuse(w, http.StatusNotFound, metav1.StatusReasonNotFound,
 		fmt.Sprintf("%s.%s %q not found", resource, group, name))
+}
+
+// create an object, unless its name is taken.
+func (s *apiServer) create(w http.ResponseWriter, r *http.Request) {
+	o := &unstructured.Unstructured{}
+	body, err := io.ReadAll(r.Body)
+	if err == nil {
+		err = o.UnmarshalJSON(body)
+	}
+	if err != nil || r.URL.Query().Get("fieldValidation") != metav1.FieldValidationStrict {
+		s.t.Errorf("creating %s: %v", r.URL, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, other := range s.objects {
+		if other.GetName() == o.GetName() && other.GetNamespace() == o.GetNamespace() {
+			refuse(w, http.StatusConflict, metav1.StatusReasonAlreadyExists,
+				fmt.Sprintf("trainingjobs %q already exists", o.GetName()))
+			return
+		}
+	}
+	o.SetResourceVersion("20")
+	o.SetUID("created")
+	o.SetCreationTimestamp(metav1.NewTime(noon))
+	s.objects, s.writes = append(s.objects, o), append(s.writes, "create "+o.GetName())
+	answer(w, http.StatusCreated, o.Object)
+}
+
+// remove an object, if it is the one that the client has read.
+func (s *apiServer) remove(
+	w http.ResponseWriter, r *http.Request, groupVersion, resource, namespace, name string,
+) {
+	var options metav1.DeleteOptions
+	if err := json.NewDecoder(r.Body).Decode(&options); err != nil {
+		s.t.Error(err)
+	}
+	found := s.of(groupVersion, resource, namespace)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range found {
+		if p := options.Preconditions; o.GetName() == name && p != nil && *p.UID == o.GetUID() {
+			other := func(one *unstructured.Unstructured) bool { return one == o }
+			s.objects = slices.DeleteFunc(s.objects, other)
+			s.writes = append(s.writes, fmt.Sprintf("delete %s %s", name, *options.PropagationPolicy))
+			answer(w, http.StatusOK, metav1.Status{
+				TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess,
+			})
+			return
+		}
+	}
+	s.t.Errorf("deleting %s with %+v", name, options.Preconditions)
+	refuse(w, http.StatusNotFound, metav1.StatusReasonNotFound, name+" not found")
 }
 
 func (s *apiServer) list(w http.ResponseWriter, r *http.Request, groupVersion, resource, namespace string) {

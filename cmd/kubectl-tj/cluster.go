@@ -73,6 +73,21 @@ func (c connected) job(ctx context.Context, name string) (*v1alpha1.TrainingJob,
 	return job, nil
 }
 
+// rehearsals returns the rehearsals of a job of the namespace.
+func (c connected) rehearsals(ctx context.Context, of string) ([]*v1alpha1.TrainingJob, error) {
+	list := &v1alpha1.TrainingJobList{}
+	err := c.List(ctx, list, client.InNamespace(c.namespace),
+		client.MatchingLabels{v1alpha1.LabelRehearsalOf: of})
+	if err != nil {
+		return nil, failed(err, "list", c.namespace)
+	}
+	var all []*v1alpha1.TrainingJob
+	for i := range list.Items {
+		all = append(all, &list.Items[i])
+	}
+	return all, nil
+}
+
 // names returns the names of the namespace's jobs that begin with a prefix.
 func (c connected) names(ctx context.Context, prefix string) ([]string, error) {
 	list := &metav1.PartialObjectMetadataList{}

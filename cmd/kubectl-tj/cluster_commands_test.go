@@ -72,7 +72,7 @@ func TestTextOfJobs(t *testing.T) {
 	for file, job := range map[string]string{
 		"quota": "queue-full", "dry-run": "urgent", "failed": "crashes", "draining": "leaves",
 		"restarting": "again", "unseen": "unseen", "hung": "bert", "starts": "llama", "unknown-start": "mixtral",
-		"trains": "trains",
+		"trains": "trains", "rehearsal": "gpt-rehearsal", "rehearsed": "bert-rehearsal",
 	} {
 		s := serve(t, "jobs/"+file+".yaml")
 		for _, command := range []string{"explain", "timeline", "when"} {

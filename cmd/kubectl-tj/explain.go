@@ -68,11 +68,25 @@ func (o *explainOptions) run(ctx context.Context, argument jobArgument) error {
 	if err != nil {
 		return err
 	}
-	return o.show(job)
+	return o.show(job, o.explanation(ctx, c, job))
 }
 
-func (o *explainOptions) show(job *v1alpha1.TrainingJob) error {
-	now := o.now.Now().UTC()
-	e := explain.Of(job, now)
-	return o.print(o.out, e, explanationText(job.Namespace+"/"+job.Name, e, now))
+// explanation of a job, with its newest rehearsal where the caller may list jobs.
+func (o *explainOptions) explanation(
+	ctx context.Context, c connected, job *v1alpha1.TrainingJob,
+) explain.Explanation {
+	e := explain.Of(job, o.now.Now().UTC())
+	if job.Spec.Rehearsal != nil || job.Spec.Checkpoint == nil {
+		return e // it is one, or cannot be rehearsed
+	}
+	rehearsals, err := c.rehearsals(ctx, job.Name)
+	if err != nil {
+		e.Unknown = append(e.Unknown, explain.UnknownRehearsals)
+	}
+	e.AddRehearsals(job, rehearsals)
+	return e
+}
+
+func (o *explainOptions) show(job *v1alpha1.TrainingJob, e explain.Explanation) error {
+	return o.print(o.out, e, explanationText(job.Namespace+"/"+job.Name, e, o.now.Now().UTC()))
 }

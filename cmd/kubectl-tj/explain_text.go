@@ -31,6 +31,8 @@ func explanationText(job string, e explain.Explanation, now time.Time) string {
 	}
 	s.say("Progress", progressText(e.Progress))
 	sayLiveness(s, e.Liveness, now)
+	sayRehearsal(s, e.Rehearsal)
+	sayRehearsed(s, e.Rehearsed, now)
 	sayArithmetic(s, e.Arithmetic)
 	sayPreemption(s, e.Preemption)
 	sayForecast(s, e.Forecast, now)

@@ -42,6 +42,9 @@ func remedy(err error, verb, namespace string) string {
 	case apierrors.IsNotFound(err):
 		return fmt.Sprintf("List the jobs: kubectl get trainingjobs -n %s (all namespaces: -A).",
 			namespace)
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		return "Change what the error names. If it names a field of this plugin, the operator is older than the " +
+			"plugin."
 	case apierrors.IsForbidden(err):
 		return fmt.Sprintf("Ask an admin of the cluster for the right to %s trainingjobs in namespace %s.", verb,
 			namespace)

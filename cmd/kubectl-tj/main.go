@@ -28,6 +28,9 @@ const (
 	exitError    = 1 // the command failed, or the cluster refused
 	exitUsage    = 2 // wrong flags or arguments
 	exitWarnings = 3 // convert --strict: there were warnings
+
+	exitRehearsalFailed     = 4 // rehearse: a check failed
+	exitRehearsalIncomplete = 5 // rehearse: no result, or an incomplete one
 )
 
 // codedError is an error with an exit code.
@@ -107,6 +110,6 @@ func newCommand(s streams, now clock.PassiveClock) *cobra.Command {
 	cmd.SetOut(s.out)
 	cmd.SetErr(s.err)
 	cmd.AddCommand(explainCommand(s, now), whenCommand(s, now), timelineCommand(s, now), queuesCommand(s, now),
-		convertCommand(s))
+		rehearseCommand(s, now), convertCommand(s))
 	return cmd
 }

@@ -43,6 +43,10 @@ type Explanation struct {
 	Liveness *Liveness `json:"liveness,omitempty"`
 	// Forecast is when the job probably starts and ends; nil if the operator estimates neither.
 	Forecast *Forecast `json:"forecast,omitempty"`
+	// Rehearsal has the checks of a job with spec.rehearsal; nil for other jobs.
+	Rehearsal *Rehearsal `json:"rehearsal,omitempty"`
+	// Rehearsed is the newest rehearsal of this job; nil if none exists, or if rehearsals cannot be read.
+	Rehearsed *Rehearsed `json:"rehearsed,omitempty"`
 	// Unknown has a sentence for each fact that a reader expects and the status does not have.
 	Unknown []string `json:"unknown,omitempty"`
 }

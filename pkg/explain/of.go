@@ -20,6 +20,7 @@ func Of(job *v1alpha1.TrainingJob, now time.Time) Explanation {
 		Phase: st.Phase, Attempt: st.Attempt, Restarts: st.Restarts, Preemptions: st.Preemptions,
 		Drain: drainOf(st.Drain), Backoff: timeOf(st.NextAttemptTime), LastFailure: failureOf(st.LastFailure),
 		Progress: progressOf(st.Progress), Liveness: livenessOf(st.Liveness),
+		Rehearsal: rehearsalOf(job),
 	}
 	if s := st.Scheduling; s != nil {
 		e.Scheduler, e.Queue = s.Scheduler, s.Queue
@@ -32,6 +33,9 @@ func Of(job *v1alpha1.TrainingJob, now time.Time) Explanation {
 	}
 	e.Summary = summaryOf(job)
 	e.NextStep = nextStepOf(job)
+	if e.Rehearsal != nil && st.Phase.Finished() {
+		e.NextStep = e.Rehearsal.next()
+	}
 	e.Unknown = unknownOf(job)
 	return e
 }

@@ -38,6 +38,8 @@ const (
 	CheckpointSaved Kind = "Checkpoint"
 	// Resumed: an attempt began with a checkpoint.
 	Resumed Kind = "Resumed"
+	// WayPlayed: the operator ended an attempt of a rehearsal in the way Reason, at Step.
+	WayPlayed Kind = "WayPlayed"
 	// RankFailed: a rank failed; only the last one is known.
 	RankFailed Kind = "RankFailed"
 	// Deleted: the job was deleted. If only an upper bound of the time is known, Message states that.
@@ -58,7 +60,7 @@ type Entry struct {
 	Attempt int32 `json:"attempt,omitempty"`
 	// Seconds that the job was in Phase; nil while it is in it, or if unknown.
 	Seconds *int64 `json:"seconds,omitempty"`
-	// Step and URI of a checkpoint.
+	// Step and URI of a checkpoint, or the last step of an attempt of a rehearsal.
 	Step *int64 `json:"step,omitempty"`
 	URI  string `json:"uri,omitempty"`
 	// By names the preemptor, in the scheduler's words; empty: unknown.
@@ -70,7 +72,8 @@ type Entry struct {
 
 // rank orders entries of the same second.
 var rank = map[Kind]int{
-	Created: 0, Gap: 1, CheckpointSaved: 2, RankFailed: 3, Preempted: 4, PhaseEntered: 5, Resumed: 6, Deleted: 7,
+	Created: 0, Gap: 1, CheckpointSaved: 2, WayPlayed: 3, RankFailed: 4, Preempted: 5, PhaseEntered: 6,
+	Resumed: 7, Deleted: 8,
 }
 
 // merge inserts others into phases, which are in order of time. An entry without a time follows its attempt.

@@ -41,10 +41,32 @@ func Of(job *v1alpha1.TrainingJob) []Entry {
 			Time: timeOf(f.Time), Kind: RankFailed, Attempt: f.Attempt, Reason: f.Reason, Message: failure(f),
 		})
 	}
+	others = append(others, waysOf(st.Rehearsal)...)
 	if job.DeletionTimestamp != nil {
 		others = append(others, Entry{Time: timeOf(job.DeletionTimestamp), Kind: Deleted})
 	}
 	return merge(gapless(phases, len(st.Transitions) < kept), others)
+}
+
+// waysOf a rehearsal, as far as they were played.
+func waysOf(r *v1alpha1.RehearsalStatus) []Entry {
+	if r == nil {
+		return nil
+	}
+	var all []Entry
+	for _, a := range r.Attempts {
+		if a.Way == "" {
+			continue
+		}
+		e := Entry{
+			Time: timeOf(a.EndTime), Kind: WayPlayed, Attempt: a.Attempt, Reason: string(a.Way), Step: a.EndStep,
+		}
+		if a.Interrupted {
+			e.Message = "something else ended the attempt first: the way is played again"
+		}
+		all = append(all, e)
+	}
+	return all
 }
 
 // gapless sets the durations of the phases if no transition can be missing.

@@ -74,6 +74,33 @@ func TestOf(t *testing.T) {
 	}
 }
 
+// TestRehearsal: each way has an entry before the phase that it causes.
+func TestRehearsal(t *testing.T) {
+	job := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: at(0)}}
+	job.Status = v1alpha1.TrainingJobStatus{
+		Phase: v1alpha1.PhaseRunning, Attempt: 3,
+		Transitions: []v1alpha1.Transition{
+			{Time: at(1), Phase: v1alpha1.PhaseRunning},
+			{Time: at(3), Phase: v1alpha1.PhaseDraining, Reason: "Rehearsal"},
+			{Time: at(4), Phase: v1alpha1.PhaseRunning},
+		},
+		Rehearsal: &v1alpha1.RehearsalStatus{Attempts: []v1alpha1.RehearsalAttempt{
+			{Attempt: 1, Way: v1alpha1.RehearsalKill, EndStep: new(int64(60)), EndTime: new(at(3))},
+			{Attempt: 2, Way: v1alpha1.RehearsalAsk, Interrupted: true, EndTime: new(at(5))},
+			{Attempt: 3},
+		}},
+	}
+	const want = `12:00 Created
+12:01 Phase Running seconds=120
+12:03 WayPlayed Kill attempt=1 step=60
+12:03 Phase Draining Rehearsal seconds=60
+12:04 Phase Running
+12:05 WayPlayed Ask something else ended the attempt first: the way is played again attempt=2`
+	if diff := cmp.Diff(want, text(Of(job))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // TestFullStatus: a status that may have dropped transitions has a gap and no durations of phases.
 func TestFullStatus(t *testing.T) {
 	job := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: at(0)}}

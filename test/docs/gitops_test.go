@@ -48,6 +48,24 @@ var statuses = map[string]struct {
 	"Failed":            {"Degraded", "failed", status.InProgressStatus},
 }
 
+// rehearsals gate what is applied after them: they are healthy once they have passed.
+var rehearsals = map[string]struct{ argo, flux string }{
+	"Queued-NotJudged": {"Progressing", "inProgress"},
+	"Running":          {"Progressing", "inProgress"},
+	"Restarting":       {"Progressing", "inProgress"},
+	"Succeeded":        {"Healthy", "current"},
+	"Failed":           {"Degraded", "failed"},
+}
+
+func readRehearsal(t *testing.T, name string) map[string]any {
+	t.Helper()
+	object := readStatus(t, name)
+	if err := unstructured.SetNestedMap(object, map[string]any{}, "spec", "rehearsal"); err != nil {
+		t.Fatal(err)
+	}
+	return object
+}
+
 func TestEveryPhaseHasAStatus(t *testing.T) {
 	files, err := filepath.Glob("testdata/statuses/*.json")
 	if err != nil {
@@ -84,6 +102,11 @@ func TestArgoHealth(t *testing.T) {
 		health, message := argoHealth(t, script, j)
 		if health != want.argo || message == "" {
 			t.Errorf("%s is %s (%q), want %s", name, health, message, want.argo)
+		}
+	}
+	for name, want := range rehearsals {
+		if health, _ := argoHealth(t, script, readRehearsal(t, name)); health != want.argo {
+			t.Errorf("a rehearsal that is %s is %s, want %s", name, health, want.argo)
 		}
 	}
 	changed := readStatus(t, "Running")
@@ -159,26 +182,31 @@ func TestFluxHealth(t *testing.T) {
 		t.Fatalf("%d health checks", len(kustomization.Spec.HealthCheckExprs))
 	}
 	e := kustomization.Spec.HealthCheckExprs[0]
-	for name, want := range statuses {
-		object := readStatus(t, name)
-		got := "inProgress"
+	health := func(object map[string]any) string {
 		for _, is := range []struct{ what, expression string }{
 			{"inProgress", e.InProgress}, {"failed", e.Failed}, {"current", e.Current},
 		} {
 			if isTrue(t, is.expression, object) {
-				got = is.what
-				break
+				return is.what
 			}
 		}
-		if got != want.flux {
+		return "inProgress"
+	}
+	for name, want := range statuses {
+		if got := health(readStatus(t, name)); got != want.flux {
 			t.Errorf("%s is %s, want %s", name, got, want.flux)
+		}
+	}
+	for name, want := range rehearsals {
+		if got := health(readRehearsal(t, name)); got != want.flux {
+			t.Errorf("a rehearsal that is %s is %s, want %s", name, got, want.flux)
 		}
 	}
 }
 
 func isTrue(t *testing.T, expression string, object map[string]any) bool {
 	t.Helper()
-	env, err := cel.NewEnv(cel.Variable("status", cel.DynType))
+	env, err := cel.NewEnv(cel.Variable("status", cel.DynType), cel.Variable("spec", cel.DynType))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +222,7 @@ func isTrue(t *testing.T, expression string, object map[string]any) bool {
 	if !ok {
 		value = map[string]any{}
 	}
-	out, _, err := program.Eval(map[string]any{"status": value})
+	out, _, err := program.Eval(map[string]any{"status": value, "spec": object["spec"]})
 	if err != nil {
 		t.Fatalf("%s: %v", expression, err)
 	}

@@ -104,6 +104,8 @@ var elsewhere = []runElsewhere{
 	{"docs/server.md", "kubectl patch trainingjob", "cmd/server/cluster_test.go", serverRemoval},
 	{"docs/install.md", "kubectl get trainingjobs -A -o json | kubectl replace -f -",
 		"test/upgrade/scenario_cluster_test.go", `s.documented("docs/install.md", "### Plan for v1beta1"`},
+	{"docs/rehearsal.md", "kubectl tj rehearse bert", "cmd/kubectl-tj/rehearse_test.go",
+		`append([]string{"rehearse", "bert"}`},
 	{"examples/demo/README.md", "kubectl apply -f examples/demo/", "test/demo/story_cluster_test.go",
 		"func TestStory("},
 }

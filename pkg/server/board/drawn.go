@@ -107,7 +107,8 @@ func (d *drawn) page(key drawnKey) *drawnPage {
 }
 
 // versionOf hashes the input of the sections of a page without the samples: the record has the positions of
-// the job and of the history. The explanation and the timeline follow from these and from the time.
+// the job and of the history. The explanation and the timeline follow from these and from the time, but for
+// the job's rehearsals, which depend on other jobs and on the caller's rights.
 func versionOf(in *jobview.Input) ([sha256.Size]byte, error) {
 	record, err := json.Marshal(in.Record)
 	if err != nil {
@@ -117,6 +118,13 @@ func versionOf(in *jobview.Input) ([sha256.Size]byte, error) {
 	if in.Live != nil {
 		live = in.Live.ResourceVersion
 	}
-	head := fmt.Sprintf("%q %q %q %d\n", live, in.Links.Page, strings.Join(in.Notes, "\n"), in.Now.UnixNano())
+	rehearsed := []byte("null")
+	if e := in.Explanation; e != nil {
+		if rehearsed, err = json.Marshal([]any{e.Rehearsed, e.Unknown}); err != nil {
+			return [sha256.Size]byte{}, fmt.Errorf("encoding an explanation: %w", err)
+		}
+	}
+	head := fmt.Sprintf("%q %q %q %q %d\n", live, rehearsed,
+		in.Links.Page, strings.Join(in.Notes, "\n"), in.Now.UnixNano())
 	return sha256.Sum256(append([]byte(head), record...)), nil
 }

@@ -52,6 +52,7 @@ func (a *api) JobRecord(ctx context.Context, in *rest.JobPath) (*rest.JobRecord,
 		Explanation: new(explain.Of(job, now)), Timeline: timeline.Timeline{Items: timeline.Of(job)},
 		Prices: map[string]*big.Rat{"H100": big.NewRat(5, 2)}, Currency: "EUR",
 	}
+	out.Explanation.AddRehearsals(job, a.jobs)
 	if recorded, has := a.records[job.UID]; has && a.unread == nil {
 		out.Recorded, out.Record = true, history.Merge(recorded, out.Record)
 		out.Timeline.Items = timeline.OfRecord(out.Record)

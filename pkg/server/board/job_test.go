@@ -273,6 +273,25 @@ func TestVictimLinks(t *testing.T) {
 	contains(t, s.get(victim), http.StatusOK, `<h1 id="job-name">old`)
 }
 
+// TestRehearsedJob: the pages of a job and of its rehearsal have links to each other. The job's page follows
+// the rehearsal, although the job does not change.
+func TestRehearsedJob(t *testing.T) {
+	rehearsal := newJob("a", "bert-rehearsal", inPhase(v1alpha1.PhaseRunning), func(job *v1alpha1.TrainingJob) {
+		job.Labels = map[string]string{v1alpha1.LabelRehearsalOf: "bert"}
+		job.Spec.Rehearsal = &v1alpha1.RehearsalPolicy{}
+		job.Status.Attempt = 1
+	})
+	s := newServer(t, newJob("a", "bert", inPhase(v1alpha1.PhaseRunning)), rehearsal)
+	contains(t, s.get(jobPage), http.StatusOK, `<a href="`+jobPage+`-rehearsal">bert-rehearsal</a>`,
+		"running: attempt 1 trains; Kill ends it (way 1 of 4)")
+	contains(t, s.get(jobPage+"-rehearsal"), http.StatusOK, `It rehearses <a href="`+jobPage+`">bert</a>`)
+	s.api.mu.Lock()
+	rehearsal.Status.Rehearsal = &v1alpha1.RehearsalStatus{Result: v1alpha1.RehearsalResultPassed}
+	rehearsal.Status.Phase = v1alpha1.PhaseSucceeded
+	s.api.mu.Unlock()
+	contains(t, s.get(jobPage), http.StatusOK, "Passed, spec unknown")
+}
+
 // TestViewersShareDrawing: a page is drawn once for all viewers, and again when it changes.
 func TestViewersShareDrawing(t *testing.T) {
 	s := newServer(t, newJob("a", "bert", trains(500, "1.25")))

@@ -10,6 +10,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/explain"
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/live"
 	"mlplatform.example.com/trainingjob-operator/pkg/timeline"
 )
 
@@ -25,7 +26,7 @@ func (s *Server) routeExplain() {
 		Summary: "Explain the state of a TrainingJob",
 		Description: "The reason why the job waits, with its arithmetic (what the gang needs, what is " +
 			"free, " +
-			"what is missing), and the next step.",
+			"what is missing), and the next step; the checks of a rehearsal, and the newest rehearsal of a job.",
 	}, s.explain)
 	register(s, huma.Operation{
 		OperationID: "getTrainingJobTimeline", Method: http.MethodGet, Path: named + "/timeline", Tags: tagJobs,
@@ -43,8 +44,29 @@ func (s *Server) explain(ctx context.Context, in *JobPath) (*ExplainOutput, erro
 	if err != nil {
 		return nil, err
 	}
-	return &ExplainOutput{explain.Of(job, s.Clock.Now().UTC())}, nil
+	return &ExplainOutput{s.explanation(ctx, in, job)}, nil
 }
+
+// explanation of a job, with its newest rehearsal if the caller may list the jobs of the namespace.
+func (s *Server) explanation(
+	ctx context.Context, in *JobPath, job *v1alpha1.TrainingJob,
+) explain.Explanation {
+	e := explain.Of(job, s.Clock.Now().UTC())
+	if job.Spec.Rehearsal != nil || job.Spec.Checkpoint == nil {
+		return e // it is one, or cannot be rehearsed
+	}
+	may, err := s.visible(ctx, in.Cluster, []string{in.Namespace})
+	if err == nil && may(in.Namespace) {
+		var v live.View
+		if v, err = s.view(in.Cluster); err == nil {
+			e.AddRehearsals(job, v.Jobs)
+			return e
+		}
+	}
+	e.Unknown = append(e.Unknown, explain.UnknownRehearsals)
+	return e
+}
+
 func (s *Server) timeline(ctx context.Context, in *JobPath) (*TimelineOutput, error) {
 	r, err := s.jobRecord(ctx, in)
 	if err != nil {
@@ -53,11 +75,11 @@ func (s *Server) timeline(ctx context.Context, in *JobPath) (*TimelineOutput, er
 	return &TimelineOutput{r.Timeline}, nil
 }
 
-// withFailures adds the failure in the status, which the history does not record.
-func withFailures(r history.Record, job *v1alpha1.TrainingJob) []timeline.Entry {
+// withStatus adds the failure and the ways of a rehearsal in the status, which the history does not record.
+func withStatus(r history.Record, job *v1alpha1.TrainingJob) []timeline.Entry {
 	all := timeline.OfRecord(r)
 	for _, e := range timeline.Of(job) {
-		if e.Kind != timeline.RankFailed {
+		if e.Kind != timeline.RankFailed && e.Kind != timeline.WayPlayed {
 			continue
 		}
 		later := func(o timeline.Entry) bool {

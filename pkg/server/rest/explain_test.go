@@ -3,6 +3,7 @@ package rest
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -47,6 +48,49 @@ func TestExplain(t *testing.T) {
 	}
 	if no := s.do(request{path: teamA + "/bert/explain", user: "eve"}); no.StatusCode != http.StatusForbidden {
 		t.Errorf("to those who may not get it: %d", no.StatusCode)
+	}
+}
+
+// TestExplainRehearsed: a job has its newest rehearsal, if the caller may list the jobs of the namespace. The
+// job of the rehearsal has its checks.
+func TestExplainRehearsed(t *testing.T) {
+	s := newServer(t, newJob("team-a", "bert", func(job *v1alpha1.TrainingJob) {
+		job.Spec.Checkpoint = &v1alpha1.CheckpointSpec{}
+		job.Status.Phase = v1alpha1.PhaseRunning
+	}), newJob("team-a", "bert-rehearsal", func(job *v1alpha1.TrainingJob) {
+		job.Labels = map[string]string{v1alpha1.LabelRehearsalOf: "bert"}
+		job.Spec.Rehearsal = &v1alpha1.RehearsalPolicy{}
+		job.Status = v1alpha1.TrainingJobStatus{
+			Phase: v1alpha1.PhaseSucceeded, Rehearsal: &v1alpha1.RehearsalStatus{
+				Result: v1alpha1.RehearsalResultPassed, Checks: []v1alpha1.RehearsalCheck{
+					{Name: v1alpha1.CheckSaves, Outcome: v1alpha1.RehearsalPassed},
+				},
+				Attempts: []v1alpha1.RehearsalAttempt{
+					{Attempt: 1, Way: v1alpha1.RehearsalKill, EndTime: new(metav1.NewTime(now))},
+				},
+			},
+		}
+	}))
+	var got explain.Explanation
+	s.do(request{path: teamA + "/bert/explain"}).decode(t, http.StatusOK, &got)
+	if r := got.Rehearsed; r == nil || r.Name != "bert-rehearsal" || r.Result != v1alpha1.RehearsalResultPassed {
+		t.Errorf("%+v", r)
+	}
+	got = explain.Explanation{}
+	s.do(request{path: teamA + "/bert-rehearsal/explain"}).decode(t, http.StatusOK, &got)
+	if r := got.Rehearsal; r == nil || r.Of != "bert" || len(r.Checks) != 1 || got.Rehearsed != nil {
+		t.Errorf("%+v", got)
+	}
+	var events timeline.Timeline
+	s.do(request{path: teamA + "/bert-rehearsal/timeline"}).decode(t, http.StatusOK, &events)
+	if reported := kinds(events.Items); !strings.Contains(reported, "WayPlayed") {
+		t.Errorf("its timeline has %s", reported)
+	}
+	s.access.getsOnly = true
+	got = explain.Explanation{}
+	s.do(request{path: teamA + "/bert/explain"}).decode(t, http.StatusOK, &got)
+	if got.Rehearsed != nil || !slices.Contains(got.Unknown, explain.UnknownRehearsals) {
+		t.Errorf("without the right to list: %+v", got)
 	}
 }
 

@@ -56,6 +56,8 @@ type rights struct {
 	away error
 	// logs reports whether logs may be read still.
 	logs bool
+	// getsOnly: no user may list jobs.
+	getsOnly bool
 	// most namespaces that are reviewed for one request; 0: any number.
 	most int
 }
@@ -108,6 +110,9 @@ func (a *rights) Visible(_ context.Context, _ string, id identity.Identity, _ st
 ) {
 	if a.most > 0 && len(namespaces) > a.most && !a.allows(id, "") {
 		return false, nil, tooMany{}
+	}
+	if a.getsOnly {
+		return false, nil, a.away
 	}
 	var visible []string
 	for _, namespace := range namespaces {

@@ -40,7 +40,7 @@ func (s *Server) jobRecord(ctx context.Context, in *JobPath) (*JobRecord, error)
 	}
 	r := &JobRecord{
 		Live: job, Record: s.RecordOf(in.Cluster, job), Prices: s.Prices, Currency: s.Currency,
-		Explanation: new(explain.Of(job, s.Clock.Now().UTC())),
+		Explanation: new(s.explanation(ctx, in, job)),
 		Timeline:    timeline.Timeline{Source: timeline.FromStatus, Items: timeline.Of(job)},
 	}
 	recorded, err := s.History.Job(ctx, r.Record.Job.Key)
@@ -55,7 +55,7 @@ func (s *Server) jobRecord(ctx context.Context, in *JobPath) (*JobRecord, error)
 		return r, nil
 	}
 	r.Recorded, r.Record = true, history.Merge(recorded, r.Record)
-	r.Timeline = timeline.Timeline{Source: timeline.FromHistory, Items: withFailures(r.Record, job)}
+	r.Timeline = timeline.Timeline{Source: timeline.FromHistory, Items: withStatus(r.Record, job)}
 	return r, nil
 }
 

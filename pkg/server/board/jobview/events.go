@@ -61,6 +61,9 @@ func eventOf(e *timeline.Entry) Event {
 		out.Says, out.Note = "Checkpoint"+atStep(e.Step), notes(ofAttempt(e.Attempt), e.URI, e.Message)
 	case timeline.Resumed:
 		out.Says, out.Note = "Resumed"+atStep(e.Step), notes(ofAttempt(e.Attempt), e.Message)
+	case timeline.WayPlayed:
+		out.Says = "Rehearsal: " + e.Reason
+		out.Note = notes(ofAttempt(e.Attempt), strings.TrimPrefix(atStep(e.Step), " of "), e.Message)
 	case timeline.RankFailed:
 		out.Says, out.Note = "A rank failed", notes(e.Reason, ofAttempt(e.Attempt), e.Message)
 	case timeline.Deleted:

@@ -375,6 +375,47 @@ var scenarios = map[string]func() Input{
 		})
 		return t.input()
 	},
+	"rehearses": func() Input {
+		t := newScenario("bert-rehearsal", 4).enter(0.1, v1alpha1.PhaseQueued, v1alpha1.ReasonQueued).runs(1, 1)
+		t.job.Labels = map[string]string{v1alpha1.LabelRehearsalOf: "bert"}
+		t.job.Annotations[v1alpha1.AnnotationRehearsalRevision] = "5d41c0a2fe"
+		t.job.Spec.Rehearsal = &v1alpha1.RehearsalPolicy{}
+		t.after(2, func(st *v1alpha1.TrainingJobStatus) {
+			st.Rehearsal = &v1alpha1.RehearsalStatus{
+				Checks: []v1alpha1.RehearsalCheck{
+					{Name: v1alpha1.CheckReports, Outcome: v1alpha1.RehearsalPassed},
+					{
+						Name: v1alpha1.CheckResumes, Outcome: v1alpha1.RehearsalFailed, Attempt: 2,
+						Message: "attempt 2 was given step 40 and began at step 1: load RESUME_FROM_CHECKPOINT",
+					},
+					{
+						Name: v1alpha1.CheckData, Outcome: v1alpha1.RehearsalNotSeen,
+						Message: `write "batch" into the status to have it checked`,
+					},
+					{
+						Name: v1alpha1.CheckExit, Outcome: v1alpha1.RehearsalWarning, Attempt: 2,
+						Message: "it saved in 3s and then exited with 1: a preemption forgives that, a drained rank " +
+							"seen late counts as a failure",
+					},
+				},
+				Attempts: []v1alpha1.RehearsalAttempt{{
+					Attempt: 1, Way: v1alpha1.RehearsalKill, EndStep: new(int64(60)), EndTime: new(metav1.NewTime(t.now)),
+					Evidence: &v1alpha1.RehearsalEvidence{StartMilliseconds: 37200, SaveMilliseconds: 10500},
+				}},
+			}
+		})
+		in := t.input()
+		in.Timeline = timeline.Of(t.job)
+		return in
+	},
+	"was-rehearsed": func() Input {
+		in := newScenario("bert", 4).enter(0.1, v1alpha1.PhaseQueued, v1alpha1.ReasonQueued).runs(3, 1).input()
+		in.Explanation.Rehearsed = &explain.Rehearsed{
+			Name: "bert-rehearsal", Result: v1alpha1.RehearsalResultPassed, Ended: new(in.Now.Add(-2 * time.Hour)),
+			SameSpec: new(true), Ranks: 4, Summary: "Passed, same spec",
+		}
+		return in
+	},
 	"is-new": func() Input {
 		return newScenario("fresh", 2).after(0, func(*v1alpha1.TrainingJobStatus) {}).input()
 	},

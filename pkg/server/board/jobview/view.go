@@ -20,7 +20,8 @@ var CSS string
 type View struct {
 	Header      Header
 	Reason      Reason
-	DryRun      *DryRun // nil: there is none
+	DryRun      *DryRun    // nil: there is none
+	Rehearsal   *Rehearsal // nil: there is none
 	Attempts    Attempts
 	Curves      Curves
 	Checkpoints Checkpoints
@@ -32,8 +33,9 @@ type View struct {
 // Of returns the view of a job. It does not change the input.
 func Of(in Input) View {
 	return View{
-		Header: headerOf(&in), Reason: reasonOf(&in), DryRun: dryRunOf(&in), Attempts: attemptsOf(&in),
-		Curves: curvesOf(&in), Checkpoints: checkpointsOf(&in), Preemptions: preemptionsOf(&in),
+		Header: headerOf(&in), Reason: reasonOf(&in), DryRun: dryRunOf(&in), Rehearsal: rehearsalOf(&in),
+		Attempts: attemptsOf(&in),
+		Curves:   curvesOf(&in), Checkpoints: checkpointsOf(&in), Preemptions: preemptionsOf(&in),
 		Cost: costOf(&in), Timeline: timelineOf(&in),
 	}
 }
@@ -51,6 +53,9 @@ func (v *View) Fragments() ([]fragment.Fragment, error) {
 	}
 	if v.DryRun != nil {
 		sections = append(sections, section{"dryrun", "job-dryrun", v.DryRun})
+	}
+	if v.Rehearsal != nil {
+		sections = append(sections, section{"rehearsal", "job-rehearsal", v.Rehearsal})
 	}
 	sections = append(sections, section{"attempts", "job-attempts", &v.Attempts},
 		section{"curves", "job-curves", &v.Curves})
