@@ -1,6 +1,7 @@
 """The callbacks, with small fakes of the interfaces of transformers 5.24, lightning 2.6 and keras 3.15."""
 
 import importlib
+import signal
 import sys
 import types
 import unittest
@@ -13,6 +14,7 @@ class FakeJob:
         self.calls, self.rank, self.saves, self.should_stop = [], 0, False, False
         self.rehearsal, self.words = False, []
         self.beats = []
+        self._gets_signals = False
 
     def report(self, step, **values):
         self.words.append((values.get("batch"), values.get("loaded")))
@@ -108,7 +110,7 @@ class CallbacksTest(unittest.TestCase):
             strategy=Fake(broadcast=lambda decision: decision),
             save_checkpoint=lambda path: job.calls.append("save " + path),
             should_stop=False,
-            received_sigterm=False,
+            limit_val_batches=1.0,
             fit_loop=Fake(min_epochs=1, epoch_loop=Fake(min_steps=5)),
         )
         c.on_train_start(trainer, None)
@@ -124,6 +126,7 @@ class CallbacksTest(unittest.TestCase):
         c.on_validation_end(trainer, None)
         c.on_save_checkpoint(trainer, None, {})
         self.assertEqual(["1 Training", "1 Evaluating", "1 Training", "1 Saving"], job.beats)
+        self.assertEqual(0, trainer.limit_val_batches)
         self.assertEqual((0, 0), (trainer.fit_loop.min_epochs, trainer.fit_loop.epoch_loop.min_steps))
         self.assertEqual([(None, "/c/step-0.ckpt"), (None, None)], job.words)
         job.rehearsal = True
@@ -133,6 +136,22 @@ class CallbacksTest(unittest.TestCase):
         batches = [batch for batch, _ in job.words[2:]]
         self.assertEqual((16, None), (len(batches[0]), batches[3]))
         self.assertTrue(batches[0] == batches[2] != batches[1])
+
+    def test_lightning_sigterm(self):
+        pytorch = module("lightning.pytorch", Callback=object)
+        modules = {"lightning": module("lightning", pytorch=pytorch), "lightning.pytorch": pytorch}
+        self.addCleanup(signal.signal, signal.SIGTERM, signal.getsignal(signal.SIGTERM))
+        trainer, received = Fake(global_step=0, ckpt_path=None), []
+        for in_job, want in ((False, "Lightning"), (True, "program")):
+            job = FakeJob()
+            job._gets_signals = in_job
+            c = self.callback("lightning", job, **modules)
+            signal.signal(signal.SIGTERM, lambda *_: received.append("program"))
+            c.setup(trainer, None, "fit")
+            signal.signal(signal.SIGTERM, lambda *_: received.append("Lightning"))
+            c.on_train_start(trainer, None)
+            signal.raise_signal(signal.SIGTERM)
+            self.assertEqual(want, received[-1])
 
     def test_keras(self):
         job = FakeJob()

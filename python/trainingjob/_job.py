@@ -294,6 +294,11 @@ class Job:
             self._status["phase"] = "Completed"
             self._write_status()
 
+    @property
+    def _gets_signals(self) -> bool:
+        """Whether this is the main thread of a trainer, where Python calls handlers of signals."""
+        return bool(self._status_file) and threading.current_thread() is threading.main_thread()
+
     def _reports(self) -> bool:
         return bool(self._status_file) and self.rank == 0
 
@@ -347,11 +352,7 @@ class Job:
 
     def _handle_signals(self) -> None:
         """Handles SIGTERM in the main thread of a trainer, and calls the handler that was there before."""
-        if (
-            self._handles
-            or not self._status_file
-            or threading.current_thread() is not threading.main_thread()
-        ):
+        if self._handles or not self._gets_signals:
             return
         self._handles = True
         previous = signal.getsignal(signal.SIGTERM)

@@ -4,6 +4,7 @@ trainer = Trainer(callbacks=[TrainingJobCallback()], enable_checkpointing=False,
 trainer.fit(model, ckpt_path=job.resume_path)
 """
 
+import signal
 from typing import Any
 
 try:
@@ -18,15 +19,23 @@ from trainingjob._job import Job
 class TrainingJobCallback(Callback):  # type: ignore[misc, unused-ignore]
     """Reports steps and metrics, saves on request and at the job's interval, and stops after a save.
 
-    After SIGTERM Lightning itself raises SIGTERMException after the batch, thus after this callback's save.
+    After SIGTERM fit() returns, without another validation, as after a request to save and stop.
     """
 
     def __init__(self, job: Job = job) -> None:
         self._job = job
         self._step = -1
         self._stopped = False
+        self._handler: Any = None
+
+    def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
+        self._handler = signal.getsignal(signal.SIGTERM)
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
+        # Since setup Lightning has added a handler that broadcasts. Ranks that get SIGTERM at different times
+        # take its message for that of another collective, and one of them ends before it has saved.
+        if self._job._gets_signals and self._handler is not None:
+            signal.signal(signal.SIGTERM, self._handler)
         self._step, self._stopped = trainer.global_step, False
         if trainer.ckpt_path:
             self._job.report(self._step, loaded=trainer.ckpt_path)
@@ -57,6 +66,7 @@ class TrainingJobCallback(Callback):  # type: ignore[misc, unused-ignore]
             # Lightning ignores should_stop before these minima.
             trainer.fit_loop.min_epochs = 0
             trainer.fit_loop.epoch_loop.min_steps = 0
+            trainer.limit_val_batches = 0
 
     def on_validation_start(self, trainer: Any, pl_module: Any) -> None:
         self._job.beat(trainer.global_step, phase="Evaluating")
@@ -69,5 +79,5 @@ class TrainingJobCallback(Callback):  # type: ignore[misc, unused-ignore]
         self._job.beat(trainer.global_step, phase="Saving")
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
-        if not self._stopped and not trainer.received_sigterm:
+        if not self._stopped:
             self._job.complete()
