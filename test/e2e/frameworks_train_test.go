@@ -42,6 +42,8 @@ type framework struct {
 	// savesAlone: each rank saves when it has received SIGTERM, whatever the others do, and reads no requests of
 	// the operator. A save in which the ranks are at different steps stays incomplete.
 	savesAlone bool
+	// tolerance is the share by which losses after a resume may differ.
+	tolerance float64
 }
 
 func knownFrameworks() []framework {
@@ -54,6 +56,9 @@ func knownFrameworks() []framework {
 	}
 	elastic, trainer := pytorch("torchrun", torchrun, nil), pytorch("huggingface", huggingFace, nil)
 	elastic.isElastic, trainer.savesAlone = true, true
+	// Transformers 5.24 also saves in on_pre_optimizer_step. The random state of such a save is that after the
+	// dropout of the step that follows. The loss of a new model is 6% higher than that of a resumed one.
+	trainer.tolerance = 0.01
 	return []framework{
 		pytorch("ddp", python("/opt/train/ddp_train.py"), nil),
 		elastic,
@@ -107,7 +112,8 @@ const frameworkSteps, frameworkInterval = 600, 3
 
 // TestFrameworksTrain: ranks of a framework find each other by the operator's variables alone, and save in
 // its own way: when the operator asks them to, and at SIGTERM, without losing a step (but see savesAlone).
-// After SIGKILL they lose what came after the last save. What they compute is the same bit for bit.
+// After SIGKILL they lose what came after the last save. What they compute is the same bit for bit, but see
+// tolerance.
 func TestFrameworksTrain(t *testing.T) {
 	frameworks, err := playedFrameworks()
 	if err != nil {
@@ -215,7 +221,7 @@ func (f framework) check(t *testing.T, whole, lines []line, last []int64, status
 				saves, last[attempt])
 		}
 	}
-	if err := resumedExactly(whole, lines, frameworkSteps, points); err != nil {
+	if err := resumedWithin(f.tolerance, whole, lines, frameworkSteps, points); err != nil {
 		t.Error(err)
 	}
 	if asked(lines) == f.savesAlone {
