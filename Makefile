@@ -253,7 +253,7 @@ test-preemption: build ## preemption by the operator on all schedulers that supp
 test-hangs: build ## gangs that hang on all schedulers, with crashes of the operator, and PyTorch on a real kubelet (as root on Debian)
 	test/e2e/install.sh
 	bin/localcluster build --real-node
-	go test -tags cluster -count 1 -v -timeout 60m -parallel 12 -run '^Test(Hangs|CrashAtEveryWriteOfAHang)$$' \
+	go test -tags cluster -count 1 -v -timeout 90m -parallel 32 -run '^Test(Hangs|CrashAtEveryWriteOfAHang)$$' \
 		./test/conformance -args -hangs
 	go test -tags e2e -count 1 -v -timeout 60m -run '^TestHang' ./test/e2e -args -reduced -hangs
 

@@ -111,7 +111,7 @@ func newCluster(schedulers ...string) (*testCluster, error) {
 	c := &testCluster{
 		Cluster: local, dir: dir,
 		certificates: filepath.Join(dir, "certificates"), volume: filepath.Join(dir, "volume.json"),
-		stopTrainers: func() error { return nil }, fakePools: nodePools{free: make(chan nodePool, mostPools)},
+		stopTrainers: func() error { return nil }, fakePools: nodePools{free: make(chan nodePool, mostPools())},
 	}
 	startedMu.Lock()
 	started = append(started, c)

@@ -28,9 +28,17 @@ const (
 // poolLabel has the name of a node's pool. Ranks run on the nodes of one pool alone (see podTemplate).
 const poolLabel = "conformance.mlplatform.example.com/pool"
 
-// mostPools is how many scenarios play on fakes at a time. They mostly wait, so there are more than
-// processors.
-const mostPools = 6
+// fewPools is how many scenarios play on fakes at a time. They mostly wait, so there are more than
+// processors. Gangs that hang wait for minutes.
+const fewPools, manyPools = 6, 24
+
+// mostPools returns how many pools the run has at most.
+func mostPools() int {
+	if *hangsInFull {
+		return manyPools
+	}
+	return fewPools
+}
 
 // nodePool is a set of nodes that one scenario at a time uses.
 type nodePool struct {
@@ -123,7 +131,7 @@ func (c *nodePools) take(ctx context.Context, cluster *testCluster) (nodePool, e
 func (c *nodePools) begin() (number int, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.free) > 0 || c.usable == mostPools {
+	if len(c.free) > 0 || c.usable == mostPools() {
 		return 0, false
 	}
 	c.named++
