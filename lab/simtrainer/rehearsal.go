@@ -75,6 +75,9 @@ func tracesOf(t Trainer, now time.Time, worldSize int32) []checkpoint.Trace {
 	} else if t.CutsOff && t.Exit != nil {
 		first.CutOffTries = cutOffTries
 	}
+	if t.Exit != nil && !t.Exit.Unheard {
+		first.ExitCode = &t.Exit.Code
+	}
 	first.Before = &t.Config.Before
 	if fault != Silent {
 		first.Phase, first.Evaluated = t.Phase, t.hasEvaluated(step)

@@ -201,6 +201,9 @@ func brief(e checkpoint.Evidence) string {
 	if e.CompleteLeft != nil {
 		add(true, " left %d", *e.CompleteLeft)
 	}
+	if e.ExitCode != nil {
+		add(true, ", %d", *e.ExitCode)
+	}
 	return strings.TrimSpace(b.String())
 }
 
@@ -218,91 +221,92 @@ func TestEvidence(t *testing.T) {
 		"sound": {
 			"attempt 1 saves steps 20 and 40 and trains until 60", "", kill, 35,
 			[2]string{
-				"1-60 2 saves of 2000ms by 1 left 2",
+				"1-60 2 saves of 2000ms by 1 left 2, 137",
 				"41-50 loaded by 3 of 3 0/10 losses differ by 0 0/10 batches differ left 2",
 			}, "",
 		},
 		"sound, killed in a save": {
 			"attempt 2 resumes from the save before", "", inSave, 20,
 			[2]string{
-				"1-34 1 saves of 2000ms by 1 cut off attempt-1/step-0000000034 after 1000ms in 1 tries left 1",
+				"1-34 1 saves of 2000ms by 1 cut off attempt-1/step-0000000034 after 1000ms in 1 tries left 1, 137",
 				"21-30 loaded by 3 of 3 0/10 losses differ by 0 0/10 batches differ left 1",
 			}, "",
 		},
 		"sound, saves too fast": {
 			"no save is met", "save=1ms", inSave, 20,
 			[2]string{
-				"1-37 2 saves of 1ms by 1 cut off  after 0ms in 5 tries left 2",
+				"1-37 2 saves of 1ms by 1 cut off  after 0ms in 5 tries left 2, 137",
 				"38-47 loaded by 3 of 3 left 2",
 			}, "",
 		},
 		"unnamed": {
 			"it reports no batches", "unnamed=true", kill, 35,
 			[2]string{
-				"1-60 2 saves of 2000ms by 1 left 2",
+				"1-60 2 saves of 2000ms by 1 left 2, 137",
 				"41-50 loaded by 3 of 3 0/10 losses differ by 0 left 2",
 			}, "",
 		},
 		"ignores its resume point": {
 			"it begins at step 1", "ignore-resume=true", kill, 35,
 			[2]string{
-				"1-60 2 saves of 2000ms by 1 left 2",
+				"1-60 2 saves of 2000ms by 1 left 2, 137",
 				"1-10 0/10 losses differ by 0 0/10 batches differ left 2",
 			}, "",
 		},
 		"saves one shard": {
 			"its losses differ", "fault=one-shard", kill, 35,
 			[2]string{
-				"1-60 2 saves of 2000ms by 1 left 2",
+				"1-60 2 saves of 2000ms by 1 left 2, 137",
 				"41-50 loaded by 3 of 3 10/10 losses differ by 3103 0/10 batches differ left 2",
 			}, "",
 		},
 		"saves torn, killed in a save": {
 			"the save looks complete, and cannot be loaded", "fault=torn-saves", inSave, 20,
 			[2]string{
-				"1-34 1 saves of 2000ms by 1 cut off attempt-1/step-0000000034 after 1000ms in 1 tries, complete left 2",
-				"left 2",
+				"1-34 1 saves of 2000ms by 1 cut off attempt-1/step-0000000034 after 1000ms in 1 tries" +
+					", complete left 2, 137",
+				"left 2, 1",
 			}, "cannot load the checkpoint at pvc://ckpt/attempt-1/step-0000000034",
 		},
 		"loses its random state": {
 			"step 41 gets the batch of step 1", "fault=lost-random", kill, 35,
 			[2]string{
-				"1-60 2 saves of 2000ms by 1 left 2",
+				"1-60 2 saves of 2000ms by 1 left 2, 137",
 				"41-50 loaded by 3 of 3 10/10 losses differ by 99 10/10 batches differ, as 1 left 2",
 			}, "",
 		},
 		"overwrites in place, killed in a save": {
 			"nothing complete is left", "fault=in-place", inSave, 20,
 			[2]string{
-				"1-34 1 saves of 2000ms by 1 cut off attempt-1/last after 1000ms in 1 tries left 0",
+				"1-34 1 saves of 2000ms by 1 cut off attempt-1/last after 1000ms in 1 tries left 0, 137",
 				"1-10 0/10 losses differ by 0 0/10 batches differ left 0",
 			}, "",
 		},
 		"saves outside": {
 			"the agent finds nothing complete", "fault=outside", kill, 35,
 			[2]string{
-				"1-60 outside /workspace/ckpt/last.pt left 0",
+				"1-60 outside /workspace/ckpt/last.pt left 0, 137",
 				"1-10 0/10 losses differ by 0 0/10 batches differ left 0",
 			}, "",
 		},
 		"silent": {
 			"only the saves are seen", "fault=silent", kill, 35,
 			[2]string{
-				"2 saves of 2000ms by 1 left 2",
+				"2 saves of 2000ms by 1 left 2, 137",
 				"loaded by 3 of 3 left 2",
 			}, "",
 		},
 		"reports a wrong step": {
 			"its steps do not follow its resume point", "fault=wrong-step", kill, 35,
 			[2]string{
-				"100-6000 2 saves of 2000ms by 1 left 2",
+				"100-6000 2 saves of 2000ms by 1 left 2, 137",
 				"4100-5000 loaded by 3 of 3 0/10 losses differ by 0 0/10 batches differ left 2",
 			}, "",
 		},
 		"resumes an older one": {
 			"it begins after step 20", "fault=older", kill, 35,
 			[2]string{
-				"1-60 2 saves of 2000ms by 1 left 2",
+				"1-60 2 saves of 2000ms by 1 left 2, 137",
 				"21-30 loaded pvc://ckpt/attempt-1/step-0000000020 0/10 losses differ by 0 0/10 batches differ left 2",
 			}, "",
 		},

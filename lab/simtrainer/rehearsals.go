@@ -3,7 +3,6 @@ package simtrainer
 import (
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
@@ -132,10 +131,9 @@ func Rehearsals() []Rehearsed {
 	}
 }
 
-// Differences returns what the checks of a rehearsal that is over have instead of what is expected. A check
-// in lost that should pass may be NotSeen, since the operator was away. A fault must be found in any case.
+// Differences returns what the checks of a rehearsal that is over have instead of what is expected.
 func (r Rehearsed) Differences(
-	checks []v1alpha1.RehearsalCheck, result v1alpha1.RehearsalResult, lost ...v1alpha1.RehearsalCheckName,
+	checks []v1alpha1.RehearsalCheck, result v1alpha1.RehearsalResult,
 ) []string {
 	var wrong []string
 	want, messages := v1alpha1.RehearsalResultPassed, ""
@@ -144,8 +142,7 @@ func (r Rehearsed) Differences(
 		if !ok {
 			expected = v1alpha1.RehearsalPassed
 		}
-		isLost := slices.Contains(lost, c.Name) && !ok && c.Outcome == notSeen
-		if c.Outcome != expected && !isLost {
+		if c.Outcome != expected {
 			wrong = append(wrong, fmt.Sprintf("%s is %s, not %s: %s", c.Name, c.Outcome, expected, c.Message))
 		}
 		if expected == fails {

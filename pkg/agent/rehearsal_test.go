@@ -60,7 +60,7 @@ func TestRehearsalResumes(t *testing.T) {
 			if killed.Ranks != 1 || *killed.FirstStep > 2 || killed.Saves < 2 || killed.WritingRanks > 1 ||
 				killed.CompleteLeft == nil || *killed.CompleteLeft < 2 || killed.LoadedRanks != 0 ||
 				killed.SaveMilliseconds < saveTime.Milliseconds()/2 || killed.OutsidePath != "" ||
-				killed.CommonSteps != 0 {
+				killed.CommonSteps != 0 || killed.ExitCode == nil || *killed.ExitCode != 137 {
 				t.Errorf("%+v", killed)
 			}
 
@@ -75,6 +75,9 @@ func TestRehearsalResumes(t *testing.T) {
 			writeFile(t, p.file("seen"), "1")
 			if code, word := p.end(); code != 0 {
 				t.Errorf("code %d, %+v\n%s", code, word, p.out)
+			}
+			if last := r.trace(2, 0); last == nil || last.ExitCode == nil || *last.ExitCode != 0 {
+				t.Errorf("the trace after the end: %+v", last)
 			}
 			e := second.evidence(2)
 			if e.LoadedRanks != 1 || e.LoadedOther != "" || *e.FirstStep < 41 || *e.FirstStep > 44 ||

@@ -198,6 +198,9 @@ func (r *runner) observeAndReport() (finish func()) {
 		reports.Go(func() { w.post(ctx) })
 	}
 	return func() {
+		if r.witness != nil {
+			r.witness.setExit(int32(exitCode(r.trainer.wait)))
+		}
 		close(stopObserving)
 		select {
 		case <-observed:

@@ -151,6 +151,13 @@ func (w *witness) finish() {
 	}
 }
 
+// setExit records how the trainer ended. The next attempt's agent reports it, if the operator is away now.
+func (w *witness) setExit(code int32) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.recorder.Trace.ExitCode, w.written = &code, false
+}
+
 // lookAtFiles reads the status file; of another rank than 0 that writes none, the beat files.
 func (w *witness) lookAtFiles() {
 	status := w.state.kubeflowStatus()

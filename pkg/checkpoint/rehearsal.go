@@ -1,7 +1,8 @@
 package checkpoint
 
 // Evidence is what the agents saw in one attempt of a rehearsal, and how it compares with the attempts
-// before. An absent field was not seen. RehearsalEvidence of the API has the same fields.
+// before. An absent field was not seen. RehearsalEvidence of the API has the same fields, without the
+// exit code.
 type Evidence struct {
 	Attempt int32 `json:"attempt" rule:"required,min=1,max=1000000"`
 	// FirstStep that the trainer of rank 0 finished.
@@ -12,6 +13,8 @@ type Evidence struct {
 	Phase Phase `json:"phase,omitempty" rule:"enum=Starting|Training|Saving|Evaluating|Waiting|Completed"`
 	// Evaluated: the trainer has been in phase Evaluating in this attempt.
 	Evaluated bool `json:"evaluated,omitempty"`
+	// ExitCode of the agent of rank 0, which is that of its trainer. The API has it beside the evidence.
+	ExitCode *int32 `json:"exitCode,omitempty" rule:"min=0,max=255"`
 	// StartMilliseconds from the trainer's start to its first step.
 	StartMilliseconds int64 `json:"startMilliseconds,omitempty" rule:"min=0,max=9007199254740992"`
 	// StepMilliseconds is the median time of a step.
@@ -113,6 +116,8 @@ type Trace struct {
 	CutOffPath         string `json:"cutOffPath,omitempty" rule:"maxLen=1024,pattern=printable"`
 	CutOffMilliseconds int64  `json:"cutOffMilliseconds,omitempty" rule:"min=0,max=9007199254740992"`
 	CutOffTries        int32  `json:"cutOffTries,omitempty" rule:"min=0,max=1000000000"`
+	// ExitCode of the agent, after the trainer's end.
+	ExitCode *int32 `json:"exitCode,omitempty" rule:"min=0,max=255"`
 	// Before is the volume as the attempt before left it, After as this one does.
 	Before *TracedVolume `json:"before,omitempty"`
 	After  *TracedVolume `json:"after,omitempty"`

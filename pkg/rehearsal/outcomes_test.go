@@ -198,3 +198,37 @@ func TestTornIsNotSeenWithoutACutOff(t *testing.T) {
 		}
 	}
 }
+
+// TestExitUnknownIsNotSeen: the exit of one attempt proves nothing about another one, whose code is lost.
+func TestExitUnknownIsNotSeen(t *testing.T) {
+	lost := func(a *attempt) { a.ExitCode = nil }
+	const message = "and its pod is deleted: neither the operator nor the next attempt's agent saw its exit code"
+	for name, c := range map[string]struct {
+		edits   []func(*attempt)
+		outcome v1alpha1.RehearsalOutcome
+		message string
+	}{
+		"lost": {[]func(*attempt){lost}, v1alpha1.RehearsalNotSeen, "attempt 3 saved in 3s, " + message},
+		"lost, and the save too": {[]func(*attempt){lost, func(a *attempt) { a.SavedAfterSeconds = nil }},
+			v1alpha1.RehearsalNotSeen, "attempt 3 saved, " + message},
+		"it saved nothing": {[]func(*attempt){lost, func(a *attempt) {
+			a.SavedAfterSeconds, a.SavedStep = nil, a.ResumeStep
+		}}, v1alpha1.RehearsalPassed, "it exits with 0 after a save"},
+		"another way": {[]func(*attempt){lost, func(a *attempt) { a.Way = v1alpha1.RehearsalKill }},
+			v1alpha1.RehearsalPassed, "it exits with 0 after a save"},
+		"the operator saw the code, not the save": {[]func(*attempt){func(a *attempt) {
+			a.SavedAfterSeconds, a.ExitCode = nil, new(int32(137))
+		}}, v1alpha1.RehearsalWarning,
+			"it saved and then did not exit, so it was killed: exit with 0 after the save"},
+	} {
+		all := sound()
+		for _, e := range c.edits {
+			all = edit(3, e)(all)
+		}
+		checks, _ := Judge(policy, all, over)
+		got := checks[len(checks)-1]
+		if got.Name != v1alpha1.CheckExit || got.Outcome != c.outcome || got.Message != c.message {
+			t.Errorf("%s: %s %s: %s", name, got.Name, got.Outcome, got.Message)
+		}
+	}
+}

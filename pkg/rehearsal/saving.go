@@ -71,9 +71,8 @@ func (g *play) savesInTime() verdict {
 		if rightly, known := began(a); known && !rightly && a.SavedAfterSeconds == nil {
 			continue // its steps differ from those of its checkpoints, which Resumes reports
 		}
-		if s := a.EndedAfterSeconds; a.SavedAfterSeconds == nil && savedAll(a) &&
-			s != nil && *s < g.GraceSeconds+requestSeconds {
-			best, seen = max(best, *s), true // the operator was away when it saved
+		if g.savedUnseen(a) {
+			best, seen = max(best, *a.EndedAfterSeconds), true
 			continue
 		}
 		if isAsked(a) {
@@ -101,6 +100,12 @@ func (g *play) savesInTime() verdict {
 func savedAll(a *attempt) bool {
 	return a.SavedStep != nil && a.EndStep != nil && *a.SavedStep >= *a.EndStep &&
 		(a.ResumeStep == nil || *a.SavedStep > *a.ResumeStep)
+}
+
+// savedUnseen reports whether an attempt saved in time while the operator was away.
+func (g *play) savedUnseen(a *attempt) bool {
+	s := a.EndedAfterSeconds
+	return a.SavedAfterSeconds == nil && savedAll(a) && s != nil && *s < g.GraceSeconds+requestSeconds
 }
 
 // lostSteps returns the steps after the newest checkpoint of an attempt.
@@ -154,34 +159,50 @@ func phase(a *attempt) string {
 }
 
 func (g *play) exit() verdict {
-	worst, seen := verdict{}, 0
+	worst, unknown, seen := verdict{}, verdict{}, 0
 	for i := range g.attempts {
 		a := &g.attempts[i]
 		if a.Failure != "" && !a.Interrupted && !failedToStart(a) {
 			return failed(a.Attempt, "attempt %d failed by itself: %s", a.Attempt, a.Failure)
 		}
 		stopped := isAsked(a) || a.Way == v1alpha1.RehearsalTerm
-		if a.Interrupted || !stopped || a.SavedAfterSeconds == nil || a.ExitCode == nil || !g.ended(i) {
+		if a.Interrupted || !stopped || !g.ended(i) || a.SavedAfterSeconds == nil && !g.savedUnseen(a) {
 			continue
 		}
-		switch {
+		switch saved := savedIn(a); {
+		case a.ExitCode == nil:
+			unknown = notSeen("attempt %d %s, and its pod is deleted: neither the operator nor the next "+
+				"attempt's agent saw its exit code", a.Attempt, saved)
 		case *a.ExitCode == 0:
 			seen++
-		case *a.ExitCode == 137:
-			worst = warning(a.Attempt, "it saved in %ds and then did not exit, so it was killed: exit with 0 after "+
-				"the save", *a.SavedAfterSeconds)
+		case *a.ExitCode == killedCode:
+			worst = warning(a.Attempt, "it %s and then did not exit, so it was killed: exit with 0 after "+
+				"the save", saved)
 		default:
-			worst = warning(a.Attempt, "it saved in %ds and then exited with %d: a preemption forgives that, a "+
-				"drained rank seen late counts as a failure; exit with 0", *a.SavedAfterSeconds, *a.ExitCode)
+			worst = warning(a.Attempt, "it %s and then exited with %d: a preemption forgives that, a "+
+				"drained rank seen late counts as a failure; exit with 0", saved, *a.ExitCode)
 		}
 	}
 	switch {
 	case worst.outcome != "":
 		return worst
+	case unknown.outcome != "":
+		return unknown
 	case seen > 0:
 		return passed(0, "it exits with 0 after a save")
 	}
 	return notSeen("no exit after a save was seen yet")
+}
+
+// killedCode is the exit code of a trainer that was killed.
+const killedCode = 137
+
+// savedIn returns that an attempt saved, and in which time if the operator saw it.
+func savedIn(a *attempt) string {
+	if a.SavedAfterSeconds == nil {
+		return "saved"
+	}
+	return fmt.Sprintf("saved in %ds", *a.SavedAfterSeconds)
 }
 
 // failedToStart reports whether an attempt that resumed failed before its first step. Resumes or Torn report

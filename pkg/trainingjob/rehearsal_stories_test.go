@@ -113,4 +113,28 @@ var rehearsalStories = map[string]story{
 		r.run()
 		r.logRehearsal()
 	}},
+	"rehearsal-loses-a-kill-while-the-operator-is-away": {rehearsalJob(wayKill), func(sim *simulation) {
+		r := rehearse(sim)
+		r.runUntil(r.at(1, v1alpha1.PhaseDraining))
+		sim.podsLinger = true
+		sim.advance(3 * time.Minute)
+		sim.narrate("the agent of rank 0 does not kill its trainer, and the operator deletes the pods")
+		sim.loseAllPods()
+		sim.podsLinger = false
+		sim.narrate("the ranks end while the operator is away, so the way is played again")
+		r.run()
+		r.logRehearsal()
+	}},
+	"rehearsal-loses-an-exit-while-the-operator-is-away": {rehearsalJob(wayTerm, wayAsk), func(sim *simulation) {
+		r := rehearse(sim)
+		r.endWhileAway(1, false)
+		r.run()
+		r.logRehearsal()
+	}},
+	"rehearsal-finds-an-exit-that-the-operator-missed": {rehearsalJob(wayTerm, wayAsk), func(sim *simulation) {
+		r := rehearse(sim)
+		r.endWhileAway(1, true)
+		r.run()
+		r.logRehearsal()
+	}},
 }

@@ -210,6 +210,21 @@ func (r *rehearser) endAs(code int32) {
 	r.terminate(exited(code), "bert-worker-0")
 }
 
+// endWhileAway lets the trainer save at SIGTERM and exit with a code while there is no operator. The pods are
+// deleted before it returns. traced: the agent leaves the code on the volume.
+func (r *rehearser) endWhileAway(code int32, traced bool) {
+	r.podsLinger = true
+	r.runUntil(r.at(1, v1alpha1.PhaseDraining))
+	r.logf("the operator is away")
+	r.save()
+	if traced {
+		r.evidence[r.attempt].ExitCode = &code
+	}
+	r.terminate(exited(code), "bert-worker-0", "bert-worker-1")
+	r.loseAllPods()
+	r.podsLinger, r.report = false, nil
+}
+
 // logRehearsal logs status.rehearsal and the condition.
 func (r *rehearser) logRehearsal() {
 	st := r.job.Status.Rehearsal

@@ -53,8 +53,7 @@ func rehearse(trainers []simtrainer.Rehearsed) []Step {
 			var wrong []error
 			for _, r := range trainers {
 				st := v.jobs[r.Name].Status.Rehearsal
-				// A pod that ends while there is no operator takes its exit code with it.
-				for _, text := range r.Differences(st.Checks, st.Result, v1alpha1.CheckExit) {
+				for _, text := range r.Differences(st.Checks, st.Result) {
 					wrong = append(wrong, fmt.Errorf("%s: %s", r.Name, text))
 				}
 			}

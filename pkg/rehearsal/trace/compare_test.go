@@ -178,10 +178,10 @@ func TestCompareRanks(t *testing.T) {
 		{Attempt: 2, Rank: 2, LoadedOther: "attempt-1/step-5", Weights: "w2", OutsidePath: "/tmp/b",
 			OutsideBytes: 9},
 		{Attempt: 2, Rank: 0, Loaded: true, Weights: "w1", FirstStep: step(11), LastStep: step(20),
-			StartMilliseconds: 900, StepMilliseconds: 50, OutsidePath: "/tmp/a", OutsideBytes: 3,
+			StartMilliseconds: 900, StepMilliseconds: 50, OutsidePath: "/tmp/a", OutsideBytes: 3, ExitCode: count(1),
 			CutOffPath: "attempt-2/step-20", CutOffMilliseconds: 40, CutOffTries: 2, SaveMilliseconds: 80,
 			After: &checkpoint.TracedVolume{Complete: 3, StrayFiles: 1}},
-		{Attempt: 2, Rank: 1, Loaded: true, Wrote: true, FirstStep: step(99)},
+		{Attempt: 2, Rank: 1, Loaded: true, Wrote: true, FirstStep: step(99), ExitCode: count(0)},
 		{Attempt: 1, Rank: 3, Loaded: true},
 	}
 	want := checkpoint.Evidence{
@@ -189,7 +189,7 @@ func TestCompareRanks(t *testing.T) {
 		LoadedRanks: 2, LoadedOther: "attempt-1/step-5", WeightsRanks: 2, WeightsDiffer: true, WritingRanks: 1,
 		OutsidePath: "/tmp/b", OutsideBytes: 9, SaveMilliseconds: 80,
 		CutOffPath: "attempt-2/step-20", CutOffMilliseconds: 40, CutOffTries: 2, CompleteLeft: count(3),
-		StrayFiles: 1,
+		StrayFiles: 1, ExitCode: count(1),
 	}
 	got, _ := Compare(all, 2)
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -167,10 +167,17 @@ func observeDraining(o *Observation, a *v1alpha1.RehearsalAttempt) {
 			a.Interrupted = a.Interrupted || isIneffective(d, end)
 		}
 	}
+	if len(o.Live) == 0 && len(o.Lost) == 0 && isKill(d.Way) && a.ExitCode == nil {
+		a.Interrupted = true // a kill that was not seen is played again
+	}
 }
 
 // killedCode is the exit code of a trainer that the agent has killed.
 const killedCode = 137
+
+func isKill(way v1alpha1.RehearsalWay) bool {
+	return way == v1alpha1.RehearsalKill || way == v1alpha1.RehearsalKillInSave
+}
 
 // isIneffective reports whether the trainer of rank 0 ended in another way than by the kill of its agent,
 // such as at SIGTERM, because the command did not reach the agent in time.
@@ -193,8 +200,7 @@ func recordAnswer(o *Observation, a *v1alpha1.RehearsalAttempt) {
 		return new(int64(max(0, t.Sub(a.EndTime.Time)) / time.Second))
 	}
 	latest := o.Checkpoints.Latest
-	killed := a.Way == v1alpha1.RehearsalKill || a.Way == v1alpha1.RehearsalKillInSave
-	if latest != nil && !killed && a.SavedAfterSeconds == nil && savedAll(a, latest) && answered(o) {
+	if latest != nil && !isKill(a.Way) && a.SavedAfterSeconds == nil && savedAll(a, latest) && answered(o) {
 		var at time.Time
 		if latest.Time != nil {
 			at = latest.Time.Time
@@ -249,6 +255,7 @@ func (r *Rehearsal) takeEvidence(o *Observation) {
 	for i := range report.Rehearsal {
 		if a := r.find(report.Rehearsal[i].Attempt); a != nil && a.Attempt <= o.Job.Status.Attempt {
 			merge(a, &report.Rehearsal[i])
+			takeExit(a, report.Rehearsal[i].ExitCode)
 		}
 	}
 	a := r.find(report.Attempt)
@@ -263,7 +270,17 @@ func (r *Rehearsal) takeEvidence(o *Observation) {
 	}
 }
 
-// merge overlays the fields that a report has. Both types have the same fields (TestEvidenceFields).
+// takeExit records the exit code that the agent has recorded. The operator may have been away while the pod
+// had it.
+func takeExit(a *v1alpha1.RehearsalAttempt, code *int32) {
+	if a.ExitCode != nil || code == nil {
+		return
+	}
+	a.ExitCode = code
+	a.Interrupted = a.Interrupted || isKill(a.Way) && *code != killedCode
+}
+
+// merge overlays the fields that a report has. Of these, both types have the same (TestEvidenceFields).
 func merge(a *v1alpha1.RehearsalAttempt, e *checkpoint.Evidence) {
 	data, err := json.Marshal(e)
 	if err != nil { // a report that was decoded from JSON can always be encoded

@@ -21,12 +21,41 @@ func TestEvidenceFields(t *testing.T) {
 	reported := map[string]string{}
 	report := reflect.TypeFor[checkpoint.Evidence]()
 	for i := range report.NumField() {
-		if name := jsonName(report.Field(i)); name != "attempt" {
+		if name := jsonName(report.Field(i)); name != "attempt" && name != "exitCode" { // both are beside it
 			reported[name] = kindOf(report.Field(i).Type)
 		}
 	}
 	if diff := cmp.Diff(reported, fields); diff != "" {
 		t.Errorf("(-reported +status):\n%s", diff)
+	}
+}
+
+// TestExitOfAgent: an exit code that only the agent saw counts, and shows whether a kill was one.
+func TestExitOfAgent(t *testing.T) {
+	for name, c := range map[string]struct {
+		way         v1alpha1.RehearsalWay
+		known, sent *int32
+		want        *int32
+		interrupted bool
+	}{
+		"the pod had it":     {v1alpha1.RehearsalTerm, new(int32(0)), new(int32(1)), new(int32(0)), false},
+		"only the agent":     {v1alpha1.RehearsalTerm, nil, new(int32(1)), new(int32(1)), false},
+		"neither":            {v1alpha1.RehearsalTerm, nil, nil, nil, false},
+		"killed":             {v1alpha1.RehearsalKill, nil, new(int32(137)), new(int32(137)), false},
+		"ended by SIGTERM":   {v1alpha1.RehearsalKill, nil, new(int32(143)), new(int32(143)), true},
+		"exited in the save": {v1alpha1.RehearsalKillInSave, nil, new(int32(0)), new(int32(0)), true},
+	} {
+		r := &Rehearsal{Attempts: []v1alpha1.RehearsalAttempt{{Attempt: 1, Way: c.way, ExitCode: c.known}}}
+		o := &Observation{Snapshot: Snapshot{Job: &v1alpha1.TrainingJob{}}}
+		o.Job.Status.Attempt = 2
+		o.Checkpoints.Report = &Reported{Report: checkpoint.Report{
+			Attempt: 2, Rehearsal: []checkpoint.Evidence{{Attempt: 1, ExitCode: c.sent}},
+		}}
+		r.takeEvidence(o)
+		got := r.Attempts[0]
+		if diff := cmp.Diff(c.want, got.ExitCode); diff != "" || got.Interrupted != c.interrupted {
+			t.Errorf("%s: interrupted %t (-want +got):\n%s", name, got.Interrupted, diff)
+		}
 	}
 }
 
