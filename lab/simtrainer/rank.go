@@ -62,12 +62,12 @@ func readRank(pod *corev1.Pod) (Rank, error) {
 	index := trainerIndex(pod)
 	container := &pod.Spec.Containers[index]
 	env := environment(container)
-	start := ""
-	if slices.Contains(slices.Concat(container.Command, container.Args), "--ask-resume") {
+	args, start := slices.Concat(container.Command, container.Args), ""
+	if slices.Contains(args, "--ask-resume") {
 		start = string(pod.UID)
 	}
 	r := Rank{Start: start, Spec: spec, Container: index, Wrapped: isWrapped(container), Gang: gangOf(pod)}
-	r.Rehearsal = env[checkpoint.EnvRehearsal] == "1"
+	r.Rehearsal = slices.Contains(args, "--rehearsal")
 	r.Beats = env[checkpoint.EnvBeatFile] != "" && env[checkpoint.EnvReportURL] != ""
 	var errs []error
 	count := func(name string, def, low, high int64) int64 {

@@ -1,6 +1,7 @@
 package simtrainer
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -92,6 +93,20 @@ func TestRanksBeatWhereTheOperatorAsks(t *testing.T) {
 	set(pod, checkpoint.EnvReportURL, "")
 	if r, err := readRank(pod); err != nil || r.Beats {
 		t.Errorf("without a report server: %+v, %v", r, err)
+	}
+}
+
+// TestRanksRecordInRehearsals: the flag of the agent counts, not the variable of the trainer.
+func TestRanksRecordInRehearsals(t *testing.T) {
+	pod := wrappedPod()
+	trainer := &pod.Spec.Containers[1]
+	trainer.Env = append(trainer.Env, corev1.EnvVar{Name: checkpoint.EnvRehearsal, Value: "1"})
+	if r, err := readRank(pod); err != nil || r.Rehearsal {
+		t.Errorf("without the flag: %+v, %v", r, err)
+	}
+	trainer.Command = slices.Insert(trainer.Command, 3, "--rehearsal")
+	if r, err := readRank(pod); err != nil || !r.Rehearsal {
+		t.Errorf("with the flag: %+v, %v", r, err)
 	}
 }
 

@@ -36,7 +36,7 @@ func (r *runner) obeyRehearsal(
 			return deliverToTrainer(c)
 		}
 		if r.witness == nil {
-			const why = "it is for rehearsals alone, and $" + checkpoint.EnvRehearsal + " is not 1"
+			const why = "it is for rehearsals alone, and this agent runs without --rehearsal"
 			if r.state.setProblem("command "+string(c.Command), why) {
 				r.log.Printf("ignoring the command %s: %s", c.Command, why)
 			}

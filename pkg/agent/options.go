@@ -108,7 +108,7 @@ func runFlags(f *flag.FlagSet, env func(string) string, o *options, text *unpars
 	f.StringVar(&text.grace, "grace", env(checkpoint.EnvGrace), "seconds between SIGTERM and SIGKILL")
 	f.BoolVar(&o.kubeflow, "kubeflow", env(checkpoint.EnvKubeflow) == "true",
 		"receive the trainer's progress by the protocol of Kubeflow Trainer, on loopback")
-	f.BoolVar(&o.rehearsal, "rehearsal", env(checkpoint.EnvRehearsal) == "1",
+	f.BoolVar(&o.rehearsal, "rehearsal", false,
 		"record what the trainer loads, trains and saves, and kill it when the operator of a rehearsal asks")
 	f.BoolVar(&o.signalGroup, "signal-group", false,
 		"send signals to the trainer's whole process group, for a shell that does not pass them on")

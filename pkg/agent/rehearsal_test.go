@@ -216,7 +216,8 @@ func TestKillInSaveGivesUp(t *testing.T) {
 	}
 }
 
-// TestKillOutsideOfRehearsals: an agent without the variable refuses the commands, and leaves no trace.
+// TestKillOutsideOfRehearsals: an agent without the flag refuses the commands, sends no evidence, and leaves
+// no trace, even if a ConfigMap sets the trainer's variable.
 func TestKillOutsideOfRehearsals(t *testing.T) {
 	for _, name := range []checkpoint.CommandName{checkpoint.CommandKill, checkpoint.CommandKillInSave} {
 		t.Run(string(name), func(t *testing.T) {
@@ -229,7 +230,7 @@ func TestKillOutsideOfRehearsals(t *testing.T) {
 				}
 				return a
 			})
-			p := r.start(1, 0, "", op, rehearsed{}, checkpoint.EnvRehearsal+"=")
+			p := r.start(1, 0, "", op, rehearsed{Plain: true})
 			if code, _ := p.end(); code != 0 {
 				t.Errorf("code %d\n%s", code, p.out)
 			}

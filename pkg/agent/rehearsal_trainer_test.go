@@ -27,6 +27,8 @@ type rehearsed struct {
 	Replays bool
 	// Beats: it writes a beat file and no status file.
 	Beats bool
+	// Plain: the agent is not that of a rehearsal.
+	Plain bool
 }
 
 const rehearsedPieces = 20
@@ -165,6 +167,9 @@ func (r *rehearsal) start(attempt, rank int, resume string, op *operator, how re
 	}
 	p := &pod{t: r.t, dir: r.t.TempDir(), out: &strings.Builder{}, done: make(chan error, 1)}
 	args := []string{"run", "--poll", "50ms", "--termination-log", p.file("termination")}
+	if !how.Plain {
+		args = append(args, "--rehearsal")
+	}
 	if op != nil {
 		args = append(args, "--report-url", op.URL, "--token-file", writeFile(r.t, p.file("token"), "t"),
 			"--ca-file", writeFile(r.t, p.file("ca"), caOf(op.Server)))

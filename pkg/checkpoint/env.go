@@ -30,8 +30,8 @@ const (
 	// EnvSettingsFile is where rank 0's trainer finds the Settings that hold now, from the start and after each
 	// edit of the job. The file is replaced whole, never changed.
 	EnvSettingsFile = "TRAININGJOB_SETTINGS_FILE"
-	// EnvRehearsal is 1 in the ranks of a rehearsal. The trainer may leave out what has effects elsewhere, and
-	// the agent records what it sees of the trainer.
+	// EnvRehearsal is 1 in the ranks of a rehearsal. The trainer may leave out what has effects elsewhere. A
+	// ConfigMap can set it in other jobs too, so the agent ignores it and has a flag.
 	EnvRehearsal = "TRAININGJOB_REHEARSAL"
 	// EnvGrace is the time between SIGTERM and SIGKILL, in seconds.
 	EnvGrace = "TRAININGJOB_GRACE_SECONDS"

@@ -63,7 +63,7 @@ func checkReport(from reportingPod, r *checkpoint.Report) *rejection {
 func checkEvidence(job *v1alpha1.TrainingJob, r *checkpoint.Report) *rejection {
 	if len(r.Rehearsal) > 0 && !spec.IsRehearsal(job) {
 		return reject(http.StatusUnprocessableEntity, resultMalformed,
-			"report: rehearsal is set, but the job has no spec.rehearsal: do not set $%s", checkpoint.EnvRehearsal)
+			"report: rehearsal is set, but the job has no spec.rehearsal: run the agent without --rehearsal")
 	}
 	for i := range r.Rehearsal {
 		if n := r.Rehearsal[i].Attempt; n > r.Attempt {

@@ -70,7 +70,7 @@ func wrap(job *v1alpha1.TrainingJob, pod *corev1.Pod, attempt, number int32, age
 	}
 	asks := agent.ReportURL != "" && spec.AsksToResume(job)
 	beats := sendsBeats(job, agent)
-	trainer.Command = slices.Concat(agentCommand(spec.Checkpoints(job), trainer, number, asks), trainer.Command)
+	trainer.Command = slices.Concat(agentCommand(job, trainer, number, asks), trainer.Command)
 	mountCheckpoints(job, &pod.Spec, trainer)
 	if agent.ReportURL != "" && (number == 0 || asks || beats) { // rank 0 reports for the gang
 		env = append(env, reportEnv(agent)...)
@@ -105,16 +105,20 @@ func install(job *v1alpha1.TrainingJob, pod *corev1.Pod, agent Agent) {
 
 func isContractEnv(e corev1.EnvVar) bool { return slices.Contains(spec.ContractEnv, e.Name) }
 
-// agentCommand returns the command before the trainer's own. c is nil for a job without checkpoints.
+// agentCommand returns the command before the trainer's own.
 func agentCommand(
-	c *v1alpha1.CheckpointSpec, trainer *corev1.Container, number int32, asks bool,
+	job *v1alpha1.TrainingJob, trainer *corev1.Container, number int32, asks bool,
 ) []string {
+	c := spec.Checkpoints(job)
 	run := []string{agentDir + "/agent", "run", "--rank=" + strconv.Itoa(int(number))}
 	if asks {
 		run = append(run, "--ask-resume")
 	}
 	if c != nil && c.KeepLast != nil {
 		run = append(run, "--retain")
+	}
+	if spec.IsRehearsal(job) { // a variable could come from a ConfigMap
+		run = append(run, "--rehearsal")
 	}
 	if c == nil { // the trainer can have such variables of its own, from a ConfigMap
 		run = append(run, "--dir=", "--uri=")
