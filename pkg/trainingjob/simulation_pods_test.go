@@ -29,6 +29,7 @@ func (sim *simulation) createRank(rank spec.RankRef) {
 	if err != nil {
 		sim.t.Fatal(err)
 	}
+	sim.write(pod)
 	sim.checkResumePath(pod)
 	sim.checkMLflow(pod)
 	sim.checkNamesOf(sim.job.Status.Attempt)
@@ -42,6 +43,7 @@ func (sim *simulation) createResolver() {
 	if err != nil {
 		sim.t.Fatal(err)
 	}
+	sim.write(pod)
 	sim.addPod(pod)
 	sim.logf("  create %s", pod.Name)
 }

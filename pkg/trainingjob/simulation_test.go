@@ -99,6 +99,8 @@ type simulation struct {
 	podsLinger bool
 	// oldKubelets: kubelets do not report the observed generation of a pod.
 	oldKubelets bool
+	// written is called with what the operator creates, writes and answers; nil: not at all.
+	written func(any)
 	// shouldCrash is called before every effect. True ends the reconcile, as a crash does.
 	shouldCrash func() bool
 
@@ -290,6 +292,7 @@ func (sim *simulation) applyGroup(action decision.GroupAction) bool {
 	switch {
 	case action == decision.Apply && !sim.groupExists:
 		sim.groupExists = true
+		sim.write(sim.snapshot().Gang.Wanted)
 		sim.logf("  apply the group")
 	case (action == decision.Remove || action == decision.Finish) && sim.groupExists:
 		sim.groupExists = false
@@ -333,6 +336,7 @@ func (sim *simulation) writeStatus(plan Plan) bool {
 		sim.job.Status.Transitions = ts[len(ts)-sim.history:]
 	}
 	sim.statusWrites++
+	sim.write(plan.Status, plan.Events, decision.Answer(sim.job))
 	for _, e := range plan.Events {
 		kind := "Normal"
 		if e.Warning {
@@ -341,6 +345,14 @@ func (sim *simulation) writeStatus(plan Plan) bool {
 		sim.logf("  event %s %s: %s", kind, e.Reason, e.Message)
 	}
 	return true
+}
+
+func (sim *simulation) write(objects ...any) {
+	for _, o := range objects {
+		if sim.written != nil {
+			sim.written(o)
+		}
+	}
 }
 
 func (sim *simulation) advance(d time.Duration) {

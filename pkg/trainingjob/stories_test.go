@@ -22,15 +22,17 @@ type story struct {
 	play func(*simulation)
 }
 
+var allStories = []map[string]story{
+	deviceStories,
+	waitingStories, lifecycleStories, disruptionStories, failureStories, checkpointStories, searchStories,
+	workStories, endingStories, firstStories, boundStories, invalidStories, roleStories,
+	mpiStories, policyStories, mlflowStories, preemptionStories, brokerStories, gateStories,
+	resumePointStories, besideStories, topologyStories, livenessStories,
+	rehearsalStories,
+}
+
 func TestStories(t *testing.T) {
-	for _, stories := range []map[string]story{
-		deviceStories,
-		waitingStories, lifecycleStories, disruptionStories, failureStories, checkpointStories, searchStories,
-		workStories, endingStories, firstStories, boundStories, invalidStories, roleStories,
-		mpiStories, policyStories, mlflowStories, preemptionStories, brokerStories, gateStories,
-		resumePointStories, besideStories, topologyStories, livenessStories,
-		rehearsalStories,
-	} {
+	for _, stories := range allStories {
 		for name, s := range stories {
 			t.Run(name, func(t *testing.T) { playStory(t, name, s) })
 		}
