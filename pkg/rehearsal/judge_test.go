@@ -162,6 +162,17 @@ var brokenTrainers = map[string]trainerCase{
 		message: "asked in Evaluating, it did not save within 130s and answered 4s after its end: read the " +
 			"command file in that loop too", result: resultFailed,
 	},
+	"overwrites in place, and the next attempt cannot load it": {
+		change: func(all []attempt) []attempt {
+			all[3].Evidence.CutOffPath, all[3].Evidence.Saves = "/checkpoints/attempt-4/last", 1
+			all[3].SavedStep = new(int64(79))
+			all[4] = attempt{Attempt: 5, ResumeStep: new(int64(79)), Failure: "bert-worker-0 exited with code 1",
+				SavedStep: new(int64(73)), ExitCode: new(int32(1))}
+			return all
+		}, end: over, failed: []v1alpha1.RehearsalCheckName{v1alpha1.CheckTorn},
+		message: "after the cut-off save, attempt 5 failed to load step 79: /checkpoints/attempt-4/last was " +
+			"overwritten: give every step a directory", result: resultFailed,
+	},
 	"overwrites in place, and the next attempt is given what is left": {
 		change: func(all []attempt) []attempt {
 			all[3].Evidence.CutOffPath, all[3].SavedStep = "", nil // the last report was lost
@@ -189,6 +200,16 @@ var brokenTrainers = map[string]trainerCase{
 		}, end: over, failed: []v1alpha1.RehearsalCheckName{v1alpha1.CheckTorn},
 		message: "after the cut-off save no complete checkpoint is left: /checkpoints/last was overwritten: give " +
 			"every step a directory", result: resultFailed,
+	},
+	"overwrites in place, and the mixture can be loaded": {
+		change: func(all []attempt) []attempt {
+			all[3].Evidence.CutOffComplete, all[3].Evidence.CutOffPath = true, "/checkpoints/attempt-4/last"
+			all[4].Evidence.FirstStep = new(*all[4].ResumeStep + 20)
+			return all
+		}, end: over, failed: []v1alpha1.RehearsalCheckName{v1alpha1.CheckTorn},
+		message: "the save that was cut off after 1.2s looks complete, and attempt 5 was given step 73 and began " +
+			"at step 93, with a mixture of two checkpoints: write to a temporary name in a directory of its own, " +
+			"rename last", result: resultFailed,
 	},
 	"saves outside CHECKPOINT_DIR": {
 		change: func([]attempt) []attempt {

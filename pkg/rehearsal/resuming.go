@@ -35,14 +35,13 @@ func (g *play) resumes() verdict {
 	seen := 0
 	for i := range g.attempts {
 		a := &g.attempts[i]
-		if failedToStart(a) && !a.Interrupted {
-			if _, torn := g.tornBy(i); !torn {
-				return failed(a.Attempt, "attempt %d was given step %d and failed before its first step: %s",
-					a.Attempt, *a.ResumeStep, a.Failure)
-			}
-		}
 		rightly, known := began(a)
+		_, torn := g.tornBy(i)
 		switch {
+		case torn: // which Torn reports
+		case failedToStart(a) && !a.Interrupted:
+			return failed(a.Attempt, "attempt %d was given step %d and failed before its first step: %s",
+				a.Attempt, *a.ResumeStep, a.Failure)
 		case known && !rightly:
 			return g.wrongStart(i)
 		case known:
@@ -230,15 +229,27 @@ func (g *play) data() verdict {
 	return passed(0, "%d of %d steps had the same batches", common, common)
 }
 
-// tornBy reports whether an attempt failed to start after a save of the attempt before was cut off, and
-// returns that attempt. Nothing else has changed between the two.
+// tornBy reports whether an attempt failed to start, or began at a wrong step, after a save of the attempt
+// before was cut off, and returns that attempt. Nothing else has changed between the two.
 func (g *play) tornBy(i int) (*attempt, bool) {
 	if i == 0 {
 		return nil, false
 	}
 	before := &g.attempts[i-1]
 	cutOff := before.Way == v1alpha1.RehearsalKillInSave && !before.Interrupted
-	return before, cutOff && failedToStart(&g.attempts[i])
+	mixed := evidence(before).CutOffComplete && g.beginsAstray(i)
+	return before, cutOff && (mixed || failedToStart(&g.attempts[i]))
+}
+
+// beginsAstray reports whether an attempt is the first one that began at a wrong step.
+func (g *play) beginsAstray(i int) bool {
+	for j := range g.attempts[:i] {
+		if rightly, known := began(&g.attempts[j]); known && !rightly {
+			return false
+		}
+	}
+	rightly, known := began(&g.attempts[i])
+	return known && !rightly
 }
 
 func (g *play) torn() verdict {
@@ -276,12 +287,23 @@ func tries(n int32) string {
 	return fmt.Sprintf("%d tries", n)
 }
 
-// failedToLoad is the verdict on a save that was cut off, after which the next attempt failed to start.
+// failedToLoad is the verdict on a save that was cut off, after which the next attempt failed to start, or
+// began at a wrong step.
 func (g *play) failedToLoad(i int) verdict {
 	next, e := &g.attempts[i+1], evidence(&g.attempts[i])
+	if first := evidence(next).FirstStep; first != nil {
+		return failed(next.Attempt, "the save that was cut off after %s looks complete, and attempt %d was given "+
+			"step %d and began at step %d, with a mixture of two checkpoints: write to a temporary name in a "+
+			"directory of its own, rename last", age(e.CutOffMilliseconds), next.Attempt, *next.ResumeStep, *first)
+	}
 	if e.CutOffComplete {
 		return failed(next.Attempt, "the save that was cut off after %s looks complete, and attempt %d failed "+
 			"to load it: write to a temporary name, rename last", age(e.CutOffMilliseconds), next.Attempt)
+	}
+	if saved := g.attempts[i].SavedStep; e.CutOffPath != "" && saved != nil && *saved == *next.ResumeStep &&
+		e.Saves > 0 {
+		return failed(next.Attempt, "after the cut-off save, attempt %d failed to load step %d: %s was "+
+			"overwritten: give every step a directory", next.Attempt, *next.ResumeStep, e.CutOffPath)
 	}
 	return failed(next.Attempt, "after the cut-off save, attempt %d failed to load step %d: it was "+
 		"overwritten, or looks complete: write to a temporary name in a directory of its own, rename last",

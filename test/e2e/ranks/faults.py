@@ -39,16 +39,15 @@ write = train.write
 held = {}
 
 
-def slowly(path, data):
-    """Overwrites a file within SAVE seconds, in parts."""
+def slowly(path, data, mode="wb"):
+    """Writes a file within SAVE seconds, in parts."""
     parts = max(1, int(SAVE / 0.02))
     size = -(-len(data) // parts)
-    with open(path, "r+b" if os.path.exists(path) else "wb") as f:
+    with open(path, mode) as f:
         for at in range(0, len(data), size):
             f.write(data[at:at + size])
             f.flush()
             time.sleep(SAVE / parts)
-        f.truncate()
 
 
 def faulty_write(path, data, sync=True):
@@ -73,7 +72,7 @@ def faulty_write(path, data, sync=True):
         path, data = held.popitem()
         with open(path, "wb") as f:
             f.truncate(len(data))  # as a trainer that reserves the space
-        slowly(path, data)
+        slowly(path, data, "r+b")
 
 
 class Trainer(train.Trainer):
