@@ -208,6 +208,7 @@ class Trainer:
                 with self.whole:
                     if self.rank == 0 and not self.args.die_at_once:
                         self.save("peer")
+                time.sleep(2)  # if the whole gang is stopped, SIGTERM follows, and listen exits with 0
                 sys.exit("step %d: %s" % (self.step + 1, e))
             mean = (mean / self.world).item()
             with self.whole:
