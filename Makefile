@@ -262,8 +262,8 @@ test-rehearsals: build ## broken and sound trainers that are rehearsed on all sc
 	test/e2e/install.sh
 	bin/localcluster build --real-node
 	go test -tags cluster -count 1 -v -timeout 90m -parallel 12 -run '^TestRehearsals$$' ./test/conformance -args -rehearsals
-	go test -tags e2e -count 1 -v -timeout 120m -run '^TestRehearsals$$' ./test/e2e -args -reduced -rehearsals
-	go test -tags e2e -count 1 -v -timeout 60m -run '^TestRehearsals$$' ./test/e2e -args -reduced -rehearsals \
+	go test -tags e2e -count 1 -v -timeout 60m -parallel 5 -run '^TestRehearsals$$' ./test/e2e -args -reduced -rehearsals
+	go test -tags e2e -count 1 -v -timeout 60m -parallel 2 -run '^TestRehearsals$$' ./test/e2e -args -reduced -rehearsals \
 		-frameworks=fsdp2,huggingface-callback
 
 .PHONY: crash-preemption

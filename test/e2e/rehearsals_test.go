@@ -21,7 +21,7 @@ import (
 )
 
 var playsRehearsals = flag.Bool("rehearsals", false,
-	"rehearse twelve broken trainers and sound ones, which takes half an hour")
+	"rehearse twelve broken trainers and sound ones, which takes a quarter of an hour")
 
 // rehearsalPatience bounds a rehearsal whose trainer saves nothing, or reports nothing.
 const rehearsalPatience = 20 * time.Minute
@@ -38,7 +38,8 @@ type rehearsal struct {
 	message        string
 	// unseen checks of a trainer that is sound.
 	unseen []v1alpha1.RehearsalCheckName
-	// timeout in seconds; 0: the default.
+	// ways to play, and timeout in seconds; 0: the defaults.
+	ways    []v1alpha1.RehearsalWay
 	timeout int32
 }
 
@@ -56,13 +57,16 @@ func broken(fault string, failed v1alpha1.RehearsalCheckName, message string) re
 	}
 }
 
-// rehearsals in rounds of gangs that run together.
+// rehearsals in rounds. Those of a round run side by side, the longest ones begin first.
 func rehearsals() [][]rehearsal {
 	deaf := broken("deaf-in-evaluation", v1alpha1.CheckSavesInTime,
 		"asked in Evaluating, it did not save within")
 	deaf.env["EVALUATE_SECONDS"] = "40"
 	outside := broken("outside", v1alpha1.CheckSaves, "to /tmp/checkpoints/")
 	outside.timeout = 300
+	silent := broken("never-reports", v1alpha1.CheckReports, "no status file: it cannot be asked to save")
+	// In the other ways, the operator waits for minutes and sees the same.
+	silent.ways = []v1alpha1.RehearsalWay{v1alpha1.RehearsalKill, v1alpha1.RehearsalKillInSave}
 	exits := broken("exit-code", "", "and then exited with 1: a preemption forgives that")
 	exits.failed, exits.warned = nil, []v1alpha1.RehearsalCheckName{v1alpha1.CheckExit}
 	return [][]rehearsal{
@@ -71,31 +75,23 @@ func rehearsals() [][]rehearsal {
 			unseen: []v1alpha1.RehearsalCheckName{v1alpha1.CheckTorn},
 		}},
 		{
-			{name: "sound", program: faulty(), exact: true},
+			deaf, outside, silent,
+			broken("slow-saves", v1alpha1.CheckSavesInTime, "graceSeconds is 10: set graceSeconds: "),
 			{
 				name: "evaluates", program: faulty(), exact: true, env: map[string]string{"EVALUATE_SECONDS": "5"},
 			},
+			{name: "sound", program: faulty(), exact: true},
 			{
 				name: "go", program: gotrainer(), exact: true,
 				unseen: []v1alpha1.RehearsalCheckName{v1alpha1.CheckTorn},
 			},
-		},
-		{
 			broken("ignores-resume", v1alpha1.CheckResumes, "load RESUME_FROM_CHECKPOINT"),
 			broken("one-shard", v1alpha1.CheckContinues, "only rank 0 wrote files: save every rank's shard"),
 			broken("torn-saves", v1alpha1.CheckTorn, "failed to load it: write to a temporary name, rename last"),
 			broken("random-state", v1alpha1.CheckData, "were trained on other batches than before"),
-		},
-		{
-			deaf,
 			broken("in-place", v1alpha1.CheckTorn, "/last was overwritten: give every step a directory"),
 			exits,
 			broken("wrong-step", v1alpha1.CheckResumes, "steps were skipped"),
-		},
-		{
-			outside,
-			broken("never-reports", v1alpha1.CheckReports, "no status file: it cannot be asked to save"),
-			broken("slow-saves", v1alpha1.CheckSavesInTime, "graceSeconds is 10: set graceSeconds: "),
 			broken("older", v1alpha1.CheckResumes, "do not search for a checkpoint"),
 		},
 	}
@@ -110,26 +106,24 @@ func TestRehearsals(t *testing.T) {
 	}
 	rounds := rehearsals()
 	if *played != "" {
-		rounds = rehearsalsOfFrameworks(t)
+		rounds = [][]rehearsal{rehearsalsOfFrameworks(t)}
 	}
 	for i, round := range rounds {
 		t.Run(fmt.Sprint("round-", i), func(t *testing.T) {
 			t.Cleanup(func() { env.clear(t) })
-			env.logIfFailed(t, "rehearse-")
-			jobs := map[string]*training{}
 			for _, r := range round {
-				jobs[r.name] = r.submit(t)
-			}
-			for _, r := range round {
-				t.Run(r.name, func(t *testing.T) { r.check(t, jobs[r.name].in(t).untilRehearsed()) })
+				t.Run(r.name, func(t *testing.T) {
+					t.Parallel() // at most as many as the flag -parallel
+					env.logIfFailed(t, "rehearse-"+r.name+"-")
+					r.check(t, r.submit(t).untilRehearsed())
+				})
 			}
 		})
 	}
 }
 
-// rehearsalsOfFrameworks are trainings of frameworks, one after the other. They report no batches, and their
-// saves are short.
-func rehearsalsOfFrameworks(t *testing.T) (rounds [][]rehearsal) {
+// rehearsalsOfFrameworks are trainings of frameworks. They report no batches, and their saves are short.
+func rehearsalsOfFrameworks(t *testing.T) (round []rehearsal) {
 	t.Helper()
 	frameworks, err := playedFrameworks()
 	if err != nil {
@@ -142,12 +136,12 @@ func rehearsalsOfFrameworks(t *testing.T) (rounds [][]rehearsal) {
 			variables = map[string]string{}
 		}
 		variables["STEPS"], variables["PAUSE"] = "1000000", "0.2"
-		rounds = append(rounds, []rehearsal{{
+		round = append(round, rehearsal{
 			name: f.name, program: p, exact: true, env: variables,
 			unseen: []v1alpha1.RehearsalCheckName{v1alpha1.CheckData, v1alpha1.CheckTorn},
-		}})
+		})
 	}
-	return rounds
+	return round
 }
 
 func (r rehearsal) submit(t *testing.T) *training {
@@ -167,7 +161,7 @@ func (r rehearsal) submit(t *testing.T) *training {
 	}
 	j.saveOnDisk(job, 30)
 	job.Spec.Checkpoint.GraceSeconds, job.Spec.Checkpoint.KeepLast = new(int32(10)), new(int32(3))
-	job.Spec.Rehearsal = &v1alpha1.RehearsalPolicy{Exact: r.exact}
+	job.Spec.Rehearsal = &v1alpha1.RehearsalPolicy{Exact: r.exact, Ways: r.ways}
 	if r.timeout > 0 {
 		job.Spec.Rehearsal.TimeoutSeconds = &r.timeout
 	}
