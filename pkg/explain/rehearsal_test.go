@@ -108,7 +108,8 @@ func TestRehearsalSummary(t *testing.T) {
 
 // TestRehearsalMeasures: the longest save and start of all attempts, rounded up, and the time of the whole.
 func TestRehearsalMeasures(t *testing.T) {
-	got := Of(rehearsal(func(j *v1alpha1.TrainingJob) {
+	check := v1alpha1.RehearsalCheck{Name: "Saves", Outcome: "Passed", Attempt: 1, Message: "a save takes 12s"}
+	of := rehearsal(func(j *v1alpha1.TrainingJob) {
 		j.Spec.Checkpoint = &v1alpha1.CheckpointSpec{GraceSeconds: new(int32(60))}
 		j.Spec.Rehearsal.Ways = []v1alpha1.RehearsalWay{"Ask", "Ask"}
 		j.Annotations = map[string]string{v1alpha1.AnnotationRehearsalRevision: "5d41c0a2fe"}
@@ -116,7 +117,7 @@ func TestRehearsalMeasures(t *testing.T) {
 		j.Status.StartTime = new(metav1.NewTime(now.Add(-time.Minute)))
 		j.Status.CompletionTime = new(metav1.NewTime(now))
 		j.Status.Rehearsal = &v1alpha1.RehearsalStatus{
-			Result: "Passed", Checks: []v1alpha1.RehearsalCheck{{Name: "Saves", Outcome: "Passed", Attempt: 1}},
+			Result: "Passed", Checks: []v1alpha1.RehearsalCheck{check},
 			Attempts: []v1alpha1.RehearsalAttempt{
 				{Attempt: 1, Way: "Ask", SavedAfterSeconds: new(int64(7)), Evidence: &v1alpha1.RehearsalEvidence{
 					StartMilliseconds: 3001, SaveMilliseconds: 11500,
@@ -127,14 +128,18 @@ func TestRehearsalMeasures(t *testing.T) {
 				{Attempt: 3},
 			},
 		}
-	}), now).Rehearsal
+	})
 	want := &Rehearsal{
 		Of: "bert", Revision: "5d41c0a2fe", Result: "Passed", Summary: "Passed: the trainer resumes after Ask",
 		Ways: []v1alpha1.RehearsalWay{"Ask", "Ask"}, Played: 2, Ranks: 2, Attempts: 3, Seconds: 60, SaveSeconds: 12,
-		GraceSeconds: 60, StartSeconds: 4, Checks: []RehearsalCheck{{Name: "Saves", Outcome: "Passed", Attempt: 1}},
+		GraceSeconds: 60, StartSeconds: 4, Checks: []RehearsalCheck{RehearsalCheck(check)},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, Of(of, now).Rehearsal); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	of.Status.Rehearsal.Attempts[2].SavedAfterSeconds = new(int64(14)) // more than the agents measured
+	if got := Of(of, now).Rehearsal.SaveSeconds; got != 14 {
+		t.Errorf("the longest save takes %d s", got)
 	}
 }
 
