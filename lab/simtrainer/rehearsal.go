@@ -76,7 +76,7 @@ func tracesOf(t Trainer, now time.Time, worldSize int32) []checkpoint.Trace {
 		first.CutOffTries = cutOffTries
 	}
 	if t.Exit != nil && !t.Exit.Unheard {
-		first.ExitCode = &t.Exit.Code
+		first.ExitCode, first.Requested = &t.Exit.Code, !t.RequestedAt.IsZero()
 	}
 	first.Before = &t.Config.Before
 	if fault != Silent {

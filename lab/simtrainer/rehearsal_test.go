@@ -113,6 +113,39 @@ func TestTrainerOfRehearsals(t *testing.T) {
 	})
 }
 
+// TestRequestedInTime: as the agent, the simulator records whether the trainer got the request, and its grace
+// before SIGTERM.
+func TestRequestedInTime(t *testing.T) {
+	ask := command(5, checkpoint.CommandCheckpointAndExit, "a")
+	later, save := sigterm(31, 10), command(5, checkpoint.CommandCheckpoint, "b")
+	frozen, thawed := withoutSave(6, Trainer.Freeze), withoutSave(30, Trainer.Thaw)
+	for name, c := range map[string]struct {
+		spec   string
+		inputs []input
+		want   bool
+	}{
+		"in time":              {"on-sigterm=ignore save=100s", []input{ask, sigterm(15, 10)}, true},
+		"too late":             {"on-sigterm=ignore save=100s", []input{ask, sigterm(14, 10)}, false},
+		"after SIGTERM":        {"on-sigterm=ignore save=100s", []input{sigterm(4, 10), ask}, false},
+		"without SIGTERM":      {"", []input{ask}, true},
+		"SIGTERM alone":        {"", []input{sigterm(5, 10)}, false},
+		"to save and train on": {"", []input{save, later}, false},
+		"silent":               {"fault=silent", []input{ask, sigterm(15, 10)}, true},
+		"frozen":               {"on-sigterm=ignore save=100s", []input{ask, frozen, thawed, later}, false},
+	} {
+		spec, err := ParseSpec("steps=1200 rate=50 every=10s " + c.spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		trainer, history := simulate(NewTrainer(Config{Spec: spec, Attempt: 1, Every: spec.Every}, begin),
+			c.inputs, 200, time.Hour)
+		got := tracesOf(trainer, at(200), 1)[0]
+		if got.ExitCode == nil || got.Requested != c.want {
+			t.Errorf("%s: requested %t, code %v\n%s", name, got.Requested, got.ExitCode, history)
+		}
+	}
+}
+
 // rehearsed plays two attempts with 2 steps/s and saves of 2 s. A command ends the first one at a time in
 // seconds. It returns the evidence of both, when the second one has trained 10 steps, and how that one ended.
 func rehearsed(
@@ -204,6 +237,7 @@ func brief(e checkpoint.Evidence) string {
 	if e.ExitCode != nil {
 		add(true, ", %d", *e.ExitCode)
 	}
+	add(e.Requested, " on request")
 	return strings.TrimSpace(b.String())
 }
 

@@ -56,6 +56,9 @@ type Trainer struct {
 	// CutsOff: its agent kills it in the next save. CutOff is the step of that save, if it is under way or done.
 	CutsOff bool  `json:"cutsOff,omitempty"`
 	CutOff  int64 `json:"cutOff,omitempty"`
+	// RequestedAt is when it got the request to save and exit; zero: not, or later than its grace before
+	// SIGTERM.
+	RequestedAt time.Time `json:"requestedAt,omitzero"`
 	// KillAt is the end of its grace period after SIGTERM.
 	KillAt time.Time `json:"killAt,omitzero"`
 	// Frozen is when its node died. Nothing happens until the node is back.

@@ -19,10 +19,14 @@ func (t Trainer) Obey(c checkpoint.Command, now time.Time) (Trainer, []SaveEvent
 	case checkpoint.CommandKillInSave:
 		return t.cutOffSave(c.ID, now)
 	}
+	exit := c.Command == checkpoint.CommandCheckpointAndExit
+	if exit && t.RequestedAt.IsZero() && t.KillAt.IsZero() {
+		t.RequestedAt = now
+	}
 	if t.Config.Spec.Fault == Silent {
 		return t, nil
 	}
-	return t.request(c.ID, c.Command == checkpoint.CommandCheckpointAndExit, now)
+	return t.request(c.ID, exit, now)
 }
 
 // eventsOf returns a trainer, and the save that began or ended, if there is one.
@@ -40,6 +44,9 @@ func (t Trainer) Terminate(now time.Time, grace time.Duration) (Trainer, []SaveE
 		return t, nil
 	}
 	t.KillAt = now.Add(grace)
+	if now.Sub(t.RequestedAt) < grace {
+		t.RequestedAt = time.Time{}
+	}
 	switch t.Config.Spec.OnSIGTERM {
 	case Ignore:
 		return t, nil
@@ -125,7 +132,7 @@ func (t Trainer) Thaw(now time.Time) Trainer {
 	}
 	by := now.Sub(t.Frozen)
 	t.Frozen = time.Time{}
-	for _, at := range []*time.Time{&t.Since, &t.SaveDue, &t.KillAt, &t.PauseEnd} {
+	for _, at := range []*time.Time{&t.Since, &t.SaveDue, &t.KillAt, &t.PauseEnd, &t.RequestedAt} {
 		if !at.IsZero() {
 			*at = at.Add(by)
 		}

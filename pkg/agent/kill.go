@@ -33,7 +33,11 @@ func (r *runner) obeyRehearsal(
 	deliverToTrainer := reporter.HandleCommand
 	reporter.HandleCommand = func(c checkpoint.Command) error {
 		if c.Command != checkpoint.CommandKill && c.Command != checkpoint.CommandKillInSave {
-			return deliverToTrainer(c)
+			err := deliverToTrainer(c)
+			if err == nil && r.witness != nil && c.Command == checkpoint.CommandCheckpointAndExit {
+				r.witness.setRequested()
+			}
+			return err
 		}
 		if r.witness == nil {
 			const why = "it is for rehearsals alone, and this agent runs without --rehearsal"

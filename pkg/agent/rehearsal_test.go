@@ -1,10 +1,12 @@
 package agent
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -60,7 +62,7 @@ func TestRehearsalResumes(t *testing.T) {
 			if killed.Ranks != 1 || *killed.FirstStep > 2 || killed.Saves < 2 || killed.WritingRanks > 1 ||
 				killed.CompleteLeft == nil || *killed.CompleteLeft < 2 || killed.LoadedRanks != 0 ||
 				killed.SaveMilliseconds < saveTime.Milliseconds()/2 || killed.OutsidePath != "" ||
-				killed.CommonSteps != 0 || killed.ExitCode == nil || *killed.ExitCode != 137 {
+				killed.CommonSteps != 0 || killed.ExitCode == nil || *killed.ExitCode != 137 || killed.Requested {
 				t.Errorf("%+v", killed)
 			}
 
@@ -76,7 +78,7 @@ func TestRehearsalResumes(t *testing.T) {
 			if code, word := p.end(); code != 0 {
 				t.Errorf("code %d, %+v\n%s", code, word, p.out)
 			}
-			if last := r.trace(2, 0); last == nil || last.ExitCode == nil || *last.ExitCode != 0 {
+			if last := r.trace(2, 0); last == nil || last.ExitCode == nil || *last.ExitCode != 0 || !last.Requested {
 				t.Errorf("the trace after the end: %+v", last)
 			}
 			e := second.evidence(2)
@@ -92,6 +94,50 @@ func TestRehearsalResumes(t *testing.T) {
 				*before.CompleteLeft != *killed.CompleteLeft ||
 				*before.LastStep < *killed.LastStep {
 				t.Errorf("the attempt before has %+v", before)
+			}
+		})
+	}
+}
+
+// TestRehearsalRequest: the trace shows whether the trainer got the request, and its grace before SIGTERM.
+func TestRehearsalRequest(t *testing.T) {
+	const ask, saves = checkpoint.CommandCheckpointAndExit, checkpoint.CommandCheckpoint
+	for name, tc := range map[string]struct {
+		command checkpoint.CommandName
+		grace   string
+		want    bool
+	}{
+		"in time":                  {ask, "0", true},
+		"too late":                 {ask, "600", false},
+		"not at all":               {"", "0", false},
+		"to save and train on":     {saves, "0", false},
+		"in time, without SIGTERM": {ask, "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRehearsal(t)
+			due := func(e checkpoint.Evidence) bool { return e.LastStep != nil }
+			op := newOperator(t, noCommand)
+			if tc.command != "" {
+				op = newOperator(t, command(tc.command, due))
+			}
+			how := rehearsed{SaveTime: time.Minute}
+			if tc.grace == "" {
+				how.SaveTime = 0
+			}
+			p := r.start(1, 0, "", op, how, checkpoint.EnvGrace+"="+cmp.Or(tc.grace, "1"))
+			if tc.grace != "" {
+				eventually(t, "the agent reports after the command", func() bool {
+					last := op.last()
+					return last.FirstStep != nil && (tc.command == "" || last.DeliveredID == "way")
+				})
+				p.cmd.Process.Signal(syscall.SIGTERM)
+			}
+			code, _ := p.end()
+			last, e := r.trace(1, 0), op.evidence(1)
+			if last == nil || last.ExitCode == nil || int(*last.ExitCode) != code || last.Requested != tc.want ||
+				e.ExitCode == nil || e.Requested != tc.want {
+				t.Errorf("exit code %d, trace %+v, evidence %+v\n%s", code, last, e, p.out)
 			}
 		})
 	}

@@ -241,6 +241,9 @@ func (r *runner) supervise(signals, children <-chan os.Signal) {
 			asked = asked || sig == syscall.SIGTERM && r.opts.signalGroup
 			if sig == syscall.SIGTERM && grace == nil {
 				grace = r.clock.After(r.opts.grace)
+				if r.witness != nil {
+					r.witness.setStopped()
+				}
 				go r.askToExit() // in the background: the disk may hang
 			}
 		case <-grace:

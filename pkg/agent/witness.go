@@ -62,6 +62,8 @@ type witness struct {
 	busyUntil time.Time
 	// written: the trace on the volume is up to date.
 	written bool
+	// requestedAt is when the request to save and exit reached the trainer, and stoppedAt when SIGTERM came.
+	requestedAt, stoppedAt time.Time
 
 	watch saveWatch
 
@@ -151,11 +153,33 @@ func (w *witness) finish() {
 	}
 }
 
-// setExit records how the trainer ended. The next attempt's agent reports it, if the operator is away now.
+// setRequested records that the trainer got the request to save and exit.
+func (w *witness) setRequested() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.requestedAt.IsZero() {
+		w.requestedAt = w.clock.Now()
+	}
+}
+
+// setStopped records the first SIGTERM.
+func (w *witness) setStopped() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.stoppedAt.IsZero() {
+		w.stoppedAt = w.clock.Now()
+	}
+}
+
+// setExit records how the trainer ended, and whether it had its grace to carry out the request. The next
+// attempt's agent reports both, if the operator is away now.
 func (w *witness) setExit(code int32) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.recorder.Trace.ExitCode, w.written = &code, false
+	t := &w.recorder.Trace
+	t.ExitCode, w.written = &code, false
+	inTime := w.stoppedAt.IsZero() || w.stoppedAt.Sub(w.requestedAt) >= w.opts.grace
+	t.Requested = !w.requestedAt.IsZero() && inTime
 }
 
 // lookAtFiles reads the status file; of another rank than 0 that writes none, the beat files.

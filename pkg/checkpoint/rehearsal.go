@@ -1,8 +1,8 @@
 package checkpoint
 
 // Evidence is what the agents saw in one attempt of a rehearsal, and how it compares with the attempts
-// before. An absent field was not seen. RehearsalEvidence of the API has the same fields, without the
-// exit code.
+// before. An absent field was not seen. RehearsalEvidence of the API has the same fields, without
+// ExitCode and Requested.
 type Evidence struct {
 	Attempt int32 `json:"attempt" rule:"required,min=1,max=1000000"`
 	// FirstStep that the trainer of rank 0 finished.
@@ -15,6 +15,9 @@ type Evidence struct {
 	Evaluated bool `json:"evaluated,omitempty"`
 	// ExitCode of the agent of rank 0, which is that of its trainer. The API has it beside the evidence.
 	ExitCode *int32 `json:"exitCode,omitempty" rule:"min=0,max=255"`
+	// Requested: the request to save and exit reached the trainer, and graceSeconds passed before SIGTERM if
+	// that came. It is known once ExitCode is.
+	Requested bool `json:"requested,omitempty"`
 	// StartMilliseconds from the trainer's start to its first step.
 	StartMilliseconds int64 `json:"startMilliseconds,omitempty" rule:"min=0,max=9007199254740992"`
 	// StepMilliseconds is the median time of a step.
@@ -116,8 +119,9 @@ type Trace struct {
 	CutOffPath         string `json:"cutOffPath,omitempty" rule:"maxLen=1024,pattern=printable"`
 	CutOffMilliseconds int64  `json:"cutOffMilliseconds,omitempty" rule:"min=0,max=9007199254740992"`
 	CutOffTries        int32  `json:"cutOffTries,omitempty" rule:"min=0,max=1000000000"`
-	// ExitCode of the agent, after the trainer's end.
-	ExitCode *int32 `json:"exitCode,omitempty" rule:"min=0,max=255"`
+	// ExitCode of the agent, after the trainer's end. Requested as in Evidence.
+	ExitCode  *int32 `json:"exitCode,omitempty" rule:"min=0,max=255"`
+	Requested bool   `json:"requested,omitempty"`
 	// Before is the volume as the attempt before left it, After as this one does.
 	Before *TracedVolume `json:"before,omitempty"`
 	After  *TracedVolume `json:"after,omitempty"`

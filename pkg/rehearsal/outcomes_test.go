@@ -1,6 +1,7 @@
 package rehearsal
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -195,6 +196,27 @@ func TestTornIsNotSeenWithoutACutOff(t *testing.T) {
 		want := "no unfinished save was met in 5 tries"
 		if c.Name == v1alpha1.CheckTorn && (c.Outcome != v1alpha1.RehearsalNotSeen || c.Message != want) {
 			t.Errorf("%s: %s; want NotSeen: %s", c.Outcome, c.Message, want)
+		}
+	}
+}
+
+// TestInterruptedRequestFailsNothing: a trainer that did not get the request is not judged for its silence.
+func TestInterruptedRequestFailsNothing(t *testing.T) {
+	for _, n := range []int{2, 5} { // Ask, and the last attempt
+		for interrupted, want := range map[bool]v1alpha1.RehearsalOutcome{
+			false: v1alpha1.RehearsalFailed, true: v1alpha1.RehearsalPassed,
+		} {
+			all := edit(n, func(a *attempt) {
+				a.SavedAfterSeconds, a.EndedAfterSeconds = nil, new(int64(41))
+				a.Interrupted = interrupted
+			})(sound())
+			checks, _ := Judge(policy, all, over)
+			i := slices.IndexFunc(checks, func(c v1alpha1.RehearsalCheck) bool {
+				return c.Name == v1alpha1.CheckSavesInTime
+			})
+			if got := checks[i]; got.Outcome != want {
+				t.Errorf("attempt %d, interrupted %t: %s: %s", n, interrupted, got.Outcome, got.Message)
+			}
 		}
 	}
 }

@@ -50,9 +50,16 @@ func (g *play) saves() verdict {
 		int64(g.SaveLimit.Seconds()), outside)
 }
 
-// isAsked reports whether the operator requested a checkpoint and an exit.
-func isAsked(a *attempt) bool {
+// IsAsked reports whether the operator requested a checkpoint and an exit.
+func IsAsked(a *attempt) bool {
 	return a.Way == v1alpha1.RehearsalAsk || a.Way == "" && a.EndTime != nil && a.Failure == ""
+}
+
+// SavedInTime reports whether the operator saw the save that it requested within graceSeconds and the time
+// that a request can take.
+func (p Policy) SavedInTime(a *attempt) bool {
+	s := a.SavedAfterSeconds
+	return s != nil && *s <= p.GraceSeconds+requestSeconds
 }
 
 func (g *play) savesInTime() verdict {
@@ -75,7 +82,7 @@ func (g *play) savesInTime() verdict {
 			best, seen = max(best, *a.EndedAfterSeconds), true
 			continue
 		}
-		if isAsked(a) {
+		if IsAsked(a) {
 			if v, late := g.lateSave(a); late {
 				return v
 			}
@@ -132,10 +139,11 @@ func (g *play) slowSave(a *attempt) (verdict, bool) {
 
 // lateSave reports whether a trainer that was asked did not save before its deadline.
 func (g *play) lateSave(a *attempt) (verdict, bool) {
-	limit, late := g.GraceSeconds+requestSeconds, ""
-	if s := a.SavedAfterSeconds; s != nil && *s <= limit {
+	if g.SavedInTime(a) {
 		return verdict{}, false
-	} else if s != nil {
+	}
+	limit, late := g.GraceSeconds+requestSeconds, ""
+	if s := a.SavedAfterSeconds; s != nil {
 		late = fmt.Sprintf(" and answered %ds after its end", *s-limit)
 	}
 	if a.SavedAfterSeconds == nil && a.ExitCode != nil && *a.ExitCode == 0 && a.EndedAfterSeconds != nil &&
@@ -165,7 +173,7 @@ func (g *play) exit() verdict {
 		if a.Failure != "" && !a.Interrupted && !failedToStart(a) {
 			return failed(a.Attempt, "attempt %d failed by itself: %s", a.Attempt, a.Failure)
 		}
-		stopped := isAsked(a) || a.Way == v1alpha1.RehearsalTerm
+		stopped := IsAsked(a) || a.Way == v1alpha1.RehearsalTerm
 		if a.Interrupted || !stopped || !g.ended(i) || a.SavedAfterSeconds == nil && !g.savedUnseen(a) {
 			continue
 		}

@@ -131,6 +131,15 @@ var rehearsalStories = map[string]story{
 		r.run()
 		r.logRehearsal()
 	}},
+	"rehearsal-request-does-not-arrive": {rehearsalJob(wayAsk), func(sim *simulation) {
+		r := rehearse(sim)
+		r.missRequest(1, false)
+		r.runUntil(r.at(2, v1alpha1.PhaseQueued))
+		r.runUntil(r.at(3, v1alpha1.PhaseQueued))
+		r.missRequest(3, true)
+		r.run()
+		r.logRehearsal()
+	}},
 	"rehearsal-finds-an-exit-that-the-operator-missed": {rehearsalJob(wayTerm, wayAsk), func(sim *simulation) {
 		r := rehearse(sim)
 		r.endWhileAway(1, true)

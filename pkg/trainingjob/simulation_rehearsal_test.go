@@ -36,6 +36,8 @@ type rehearser struct {
 	done string
 	// Faults of the trainer.
 	ignoresResume, savesNothing, deaf, silent, leavesTorn bool
+	// unreachable: no request to save and exit reaches the trainer.
+	unreachable bool
 
 	// lastStep of the training; 0: none.
 	lastStep int64
@@ -194,6 +196,9 @@ func (r *rehearser) obey() {
 			r.save()
 		}
 	case checkpoint.CommandCheckpointAndExit:
+		if e.Requested = !r.unreachable; r.unreachable {
+			return
+		}
 		if r.deaf || r.silent {
 			return
 		}
@@ -206,8 +211,31 @@ func (r *rehearser) obey() {
 
 // endAs ends the trainer of rank 0 with an exit code.
 func (r *rehearser) endAs(code int32) {
+	r.evidence[r.attempt].ExitCode = &code
 	r.post()
 	r.terminate(exited(code), "bert-worker-0")
+}
+
+// missRequest lets an attempt drain without the request to save and exit, so that the trainer saves at
+// SIGTERM, after the deadline. reports: the operator gets the last report of that attempt's agent. Otherwise
+// it is away, and only the trace is left.
+func (r *rehearser) missRequest(attempt int32, reports bool) {
+	r.unreachable, r.podsLinger = true, true
+	r.runUntil(func() bool {
+		p := r.findPod("bert-worker-0")
+		return r.at(attempt, v1alpha1.PhaseDraining)() && p != nil && p.DeletionTimestamp != nil
+	})
+	r.logf("the trainer of attempt %d gets SIGTERM, and no request before it", attempt)
+	r.save()
+	r.evidence[attempt].ExitCode = new(int32(0))
+	if r.post(); !reports {
+		r.report = nil
+	}
+	r.terminate(exited(0), "bert-worker-0", "bert-worker-1")
+	if !reports {
+		r.loseAllPods()
+	}
+	r.unreachable, r.podsLinger = false, false
 }
 
 // endWhileAway lets the trainer save at SIGTERM and exit with a code while there is no operator. The pods are

@@ -69,7 +69,8 @@ func addRank(e *checkpoint.Evidence, t checkpoint.Trace) {
 	e.Ranks++
 	if t.Rank == 0 {
 		e.FirstStep, e.LastStep = t.FirstStep, t.LastStep
-		e.Phase, e.Evaluated, e.ExitCode = t.Phase, t.Evaluated, t.ExitCode
+		e.Phase, e.Evaluated = t.Phase, t.Evaluated
+		e.ExitCode, e.Requested = t.ExitCode, t.Requested
 		e.StartMilliseconds, e.StepMilliseconds = t.StartMilliseconds, t.StepMilliseconds
 		e.Saves, e.SaveMilliseconds = t.Saves, t.SaveMilliseconds
 		e.CutOffPath, e.CutOffMilliseconds, e.CutOffTries = t.CutOffPath, t.CutOffMilliseconds, t.CutOffTries

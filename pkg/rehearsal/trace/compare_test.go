@@ -179,17 +179,18 @@ func TestCompareRanks(t *testing.T) {
 			OutsideBytes: 9},
 		{Attempt: 2, Rank: 0, Loaded: true, Weights: "w1", FirstStep: step(11), LastStep: step(20),
 			StartMilliseconds: 900, StepMilliseconds: 50, OutsidePath: "/tmp/a", OutsideBytes: 3, ExitCode: count(1),
+			Requested:  true,
 			CutOffPath: "attempt-2/step-20", CutOffMilliseconds: 40, CutOffTries: 2, SaveMilliseconds: 80,
 			After: &checkpoint.TracedVolume{Complete: 3, StrayFiles: 1}},
 		{Attempt: 2, Rank: 1, Loaded: true, Wrote: true, FirstStep: step(99), ExitCode: count(0)},
-		{Attempt: 1, Rank: 3, Loaded: true},
+		{Attempt: 1, Rank: 3, Loaded: true, Requested: true},
 	}
 	want := checkpoint.Evidence{
 		Attempt: 2, FirstStep: step(11), LastStep: step(20), StartMilliseconds: 900, StepMilliseconds: 50, Ranks: 3,
 		LoadedRanks: 2, LoadedOther: "attempt-1/step-5", WeightsRanks: 2, WeightsDiffer: true, WritingRanks: 1,
 		OutsidePath: "/tmp/b", OutsideBytes: 9, SaveMilliseconds: 80,
 		CutOffPath: "attempt-2/step-20", CutOffMilliseconds: 40, CutOffTries: 2, CompleteLeft: count(3),
-		StrayFiles: 1, ExitCode: count(1),
+		StrayFiles: 1, ExitCode: count(1), Requested: true,
 	}
 	got, _ := Compare(all, 2)
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -256,6 +256,7 @@ func (r *Rehearsal) takeEvidence(o *Observation) {
 		if a := r.find(report.Rehearsal[i].Attempt); a != nil && a.Attempt <= o.Job.Status.Attempt {
 			merge(a, &report.Rehearsal[i])
 			takeExit(a, report.Rehearsal[i].ExitCode)
+			a.Interrupted = a.Interrupted || r.lacksRequest(a, &report.Rehearsal[i])
 		}
 	}
 	a := r.find(report.Attempt)
@@ -278,6 +279,14 @@ func takeExit(a *v1alpha1.RehearsalAttempt, code *int32) {
 	}
 	a.ExitCode = code
 	a.Interrupted = a.Interrupted || isKill(a.Way) && *code != killedCode
+}
+
+// lacksRequest reports whether the trainer ended without an answer, and its agent recorded that the request
+// to save and exit did not reach it, or later than graceSeconds before SIGTERM. The operator may have been
+// away.
+func (r *Rehearsal) lacksRequest(a *v1alpha1.RehearsalAttempt, e *checkpoint.Evidence) bool {
+	ended := e.ExitCode != nil && e.Phase != checkpoint.PhaseCompleted
+	return ended && !e.Requested && rehearsal.IsAsked(a) && !r.Policy.SavedInTime(a)
 }
 
 // merge overlays the fields that a report has. Of these, both types have the same (TestEvidenceFields).

@@ -2,13 +2,16 @@ package observation
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
+	"mlplatform.example.com/trainingjob-operator/pkg/rehearsal"
 )
 
 // TestEvidenceFields: what agents report and what the status has are the same fields, with the same JSON.
@@ -21,7 +24,7 @@ func TestEvidenceFields(t *testing.T) {
 	reported := map[string]string{}
 	report := reflect.TypeFor[checkpoint.Evidence]()
 	for i := range report.NumField() {
-		if name := jsonName(report.Field(i)); name != "attempt" && name != "exitCode" { // both are beside it
+		if name := jsonName(report.Field(i)); !slices.Contains([]string{"attempt", "exitCode", "requested"}, name) {
 			reported[name] = kindOf(report.Field(i).Type)
 		}
 	}
@@ -55,6 +58,50 @@ func TestExitOfAgent(t *testing.T) {
 		got := r.Attempts[0]
 		if diff := cmp.Diff(c.want, got.ExitCode); diff != "" || got.Interrupted != c.interrupted {
 			t.Errorf("%s: interrupted %t (-want +got):\n%s", name, got.Interrupted, diff)
+		}
+	}
+}
+
+// TestRequestThatDidNotArrive: an attempt without an answer is played again if its agent recorded that the
+// trainer did not get the request in time.
+func TestRequestThatDidNotArrive(t *testing.T) {
+	zero, ask := new(int32(0)), v1alpha1.RehearsalAsk
+	ended := new(metav1.Unix(1_800_000_000, 0))
+	unrequested := checkpoint.Evidence{ExitCode: zero}
+	requested := checkpoint.Evidence{ExitCode: zero, Requested: true}
+	completed := checkpoint.Evidence{ExitCode: zero, Phase: checkpoint.PhaseCompleted}
+	saved := func(after int64) v1alpha1.RehearsalAttempt {
+		return v1alpha1.RehearsalAttempt{Way: ask, SavedAfterSeconds: &after}
+	}
+	for name, c := range map[string]struct {
+		attempt  v1alpha1.RehearsalAttempt
+		evidence checkpoint.Evidence
+		want     bool
+	}{
+		"not requested":            {v1alpha1.RehearsalAttempt{Way: ask}, unrequested, true},
+		"the last attempt":         {v1alpha1.RehearsalAttempt{EndTime: ended}, unrequested, true},
+		"requested":                {v1alpha1.RehearsalAttempt{Way: ask}, requested, false},
+		"it still runs":            {v1alpha1.RehearsalAttempt{Way: ask}, checkpoint.Evidence{}, false},
+		"it has completed":         {v1alpha1.RehearsalAttempt{Way: ask}, completed, false},
+		"it saved in time":         {saved(40), unrequested, false},
+		"it saved late":            {saved(41), unrequested, true},
+		"another way":              {v1alpha1.RehearsalAttempt{Way: v1alpha1.RehearsalTerm}, unrequested, false},
+		"its end has not begun":    {v1alpha1.RehearsalAttempt{}, unrequested, false},
+		"the operator saw an exit": {v1alpha1.RehearsalAttempt{Way: ask, ExitCode: zero}, unrequested, true},
+	} {
+		for _, attempt := range []int32{1, 2} { // its own agent reports, or that of the next attempt
+			r := &Rehearsal{Policy: rehearsal.Policy{GraceSeconds: 30}}
+			r.Attempts = []v1alpha1.RehearsalAttempt{c.attempt}
+			r.Attempts[0].Attempt, c.evidence.Attempt = 1, 1
+			o := &Observation{Snapshot: Snapshot{Job: &v1alpha1.TrainingJob{}}}
+			o.Job.Status.Attempt = attempt
+			o.Checkpoints.Report = &Reported{Report: checkpoint.Report{
+				Attempt: attempt, Rehearsal: []checkpoint.Evidence{c.evidence},
+			}}
+			r.takeEvidence(o)
+			if got := r.Attempts[0].Interrupted; got != c.want {
+				t.Errorf("%s, reported in attempt %d: interrupted %t", name, attempt, got)
+			}
 		}
 	}
 }
