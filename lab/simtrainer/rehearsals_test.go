@@ -210,6 +210,37 @@ func (s *stage) end() {
 	}
 }
 
+// TestDifferencesOfLostChecks: NotSeen excuses a lost check that should pass, and no fault.
+func TestDifferencesOfLostChecks(t *testing.T) {
+	const exit, data = v1alpha1.CheckExit, v1alpha1.CheckData
+	seen := func(name v1alpha1.RehearsalCheckName, outcome v1alpha1.RehearsalOutcome) []v1alpha1.RehearsalCheck {
+		checks := make([]v1alpha1.RehearsalCheck, 10)
+		for i := range checks {
+			checks[i].Outcome = v1alpha1.RehearsalPassed
+		}
+		checks[0] = v1alpha1.RehearsalCheck{Name: name, Outcome: outcome}
+		return checks
+	}
+	sound, broken := Rehearsed{}, Rehearsed{Others: Outcomes{exit: warns}}
+	for name, c := range map[string]struct {
+		trainer Rehearsed
+		checks  []v1alpha1.RehearsalCheck
+		lost    []v1alpha1.RehearsalCheckName
+		want    int
+	}{
+		"nothing is lost":      {sound, seen(exit, notSeen), nil, 1},
+		"lost":                 {sound, seen(exit, notSeen), []v1alpha1.RehearsalCheckName{exit}, 0},
+		"another check":        {sound, seen(data, notSeen), []v1alpha1.RehearsalCheckName{exit}, 1},
+		"a fault is found":     {sound, seen(exit, warns), []v1alpha1.RehearsalCheckName{exit}, 1},
+		"a fault is not found": {broken, seen(exit, notSeen), []v1alpha1.RehearsalCheckName{exit}, 1},
+	} {
+		got := c.trainer.Differences(c.checks, v1alpha1.RehearsalResultPassed, c.lost...)
+		if len(got) != c.want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
 // TestRehearsals: of each trainer exactly the expected checks fail.
 func TestRehearsals(t *testing.T) {
 	if n := len(Rehearsals()); n != 15 {
