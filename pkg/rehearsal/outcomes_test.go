@@ -254,3 +254,23 @@ func TestExitUnknownIsNotSeen(t *testing.T) {
 		}
 	}
 }
+
+// TestRetentionWaitsForNewSaves: the agent deletes nothing for a save that is too new, so only checkpoints
+// that are older than the saves of two attempts count.
+func TestRetentionWaitsForNewSaves(t *testing.T) {
+	few := policy
+	few.KeepLast = 3
+	for left, want := range map[int32]v1alpha1.RehearsalOutcome{
+		3: v1alpha1.RehearsalPassed, 8: v1alpha1.RehearsalPassed, 9: v1alpha1.RehearsalWarning,
+	} {
+		all := each(func(a *attempt) { a.Evidence.Saves = 2 })(sound())
+		all = edit(5, func(a *attempt) { a.Evidence.CompleteLeft = &left })(all)
+		checks, _ := Judge(few, all, over)
+		i := slices.IndexFunc(checks, func(c v1alpha1.RehearsalCheck) bool {
+			return c.Name == v1alpha1.CheckRetention
+		})
+		if checks[i].Outcome != want {
+			t.Errorf("%d left: %s: %s", left, checks[i].Outcome, checks[i].Message)
+		}
+	}
+}

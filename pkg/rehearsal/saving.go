@@ -237,7 +237,7 @@ func (g *play) retention() verdict {
 		n := *e.CompleteLeft
 		counted = true
 		switch {
-		case g.KeepLast > 0 && n > g.KeepLast+1: // one may be new
+		case g.KeepLast > 0 && n > g.KeepLast+1+g.newSaves(i):
 			left = warning(a.Attempt, "%d complete checkpoints are left, keepLast is %d: set "+
 				"spec.checkpoint.keepLast, or delete older ones", n, g.KeepLast)
 		case e.StrayFiles > 0:
@@ -254,6 +254,16 @@ func (g *play) retention() verdict {
 		return notSeen("the complete checkpoints were not counted yet")
 	}
 	return left
+}
+
+// newSaves is how many saves may be too new: the agent deletes older ones half a minute after a save is
+// complete, and an attempt of a rehearsal can be shorter than that.
+func (g *play) newSaves(i int) int32 {
+	n := evidence(&g.attempts[i]).Saves
+	if i > 0 {
+		n += evidence(&g.attempts[i-1]).Saves
+	}
+	return n
 }
 
 // age returns milliseconds as a duration: 1.2s, 47s.
