@@ -18,13 +18,18 @@ func (x *round) admit() {
 	for _, g := range x.queue {
 		d := x.table.demandOf(g)
 		if i := slices.IndexFunc(x.heads, func(h *head) bool { return h.gang == g }); i >= 0 {
-			x.take(d, nil)
-			before = append(before, x.heads[i])
+			if before = append(before, x.heads[i]); !x.heads[i].released {
+				x.take(d, nil)
+			}
 			continue
 		}
 		blocking := x.blocking(before, g, d)
 		if blocking == nil {
 			x.take(d, nil)
+			continue
+		}
+		if blocking.released {
+			x.admitReleased(g, d, blocking)
 			continue
 		}
 		if pass := x.passOf(g, d, blocking); pass != nil {
@@ -39,6 +44,19 @@ func (x *round) admit() {
 	}
 }
 
+// admitReleased lets a gang start in capacity that is released for this pass. One that does not fit stays
+// held: its pods would be in the way later.
+func (x *round) admitReleased(g *Waiting, d *demand, f *fence) {
+	if g.Pass != nil && x.stands(g, f) {
+		x.result.Passes[g.Ref] = g.Pass
+	}
+	if taken, fits := x.fits(d, nil); fits {
+		x.now.add(taken, -1)
+	} else if x.result.Passes[g.Ref] == nil {
+		x.result.Held[g.Ref] = Held{For: f.heads[0].gang.Ref}
+	}
+}
+
 // blocking returns the reservations that hold a gang: those of earlier gangs, on nodes or budgets that it may
 // use. None holds a gang that was held for as long as is allowed.
 func (x *round) blocking(before []*head, g *Waiting, d *demand) *fence {
@@ -48,18 +66,23 @@ func (x *round) blocking(before []*head, g *Waiting, d *demand) *fence {
 	if f, known := x.fences[fenced{d, len(before)}]; known {
 		return f
 	}
-	var blocking []*head
+	var standing, released []*head
 	for _, h := range before {
-		if h.kept == nil || h.released {
-			continue
-		}
-		if d.shares(h.demand) || d.uses(h.kept) {
-			blocking = append(blocking, h)
+		switch {
+		case h.kept == nil || !d.shares(h.demand) && !d.uses(h.kept):
+		case h.released:
+			released = append(released, h)
+		default:
+			standing = append(standing, h)
 		}
 	}
 	var f *fence
-	if len(blocking) > 0 {
-		f = x.fenceOf(d, blocking)
+	switch {
+	case len(standing) > 0:
+		f = x.fenceOf(d, standing)
+	case len(released) > 0:
+		f = x.fenceOf(d, released)
+		f.released = true
 	}
 	x.fences[fenced{d, len(before)}] = f
 	return f
@@ -74,6 +97,8 @@ type fenced struct {
 // fence is what some reservations keep from a shape.
 type fence struct {
 	heads []*head
+	// released: others may use the capacity in this pass.
+	released bool
 	// avoid are the kept nodes, and names their names; nil: the shape uses none of them.
 	avoid []bool
 	names []string

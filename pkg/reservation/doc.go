@@ -18,8 +18,8 @@
 // a new process. Statuses get Reservations, Passes and the Hold of gangs whose Held has Fits. A gang in
 // Held gets no pods, its unplaced pods are taken back, and on Kueue its gate stays. A Pass takes effect
 // once it is written: its KeepsOff becomes the excluded nodes of the pods, and the running gang keeps it
-// as Running.Pass. A Recall becomes a plan of the broker with mode Save. An unwritten reservation changes
-// nothing.
+// as Running.Pass. A Recall becomes an order to the victim with mode Save, once the reservation is written as
+// Due. An unwritten reservation changes nothing.
 //
 // On Kueue, gangs have Needs without Nodes, and Budgets decide. A budget that the snapshot lacks does not
 // limit a gang: a caller that does not know the quota of a gang leaves ReserveAfter at 0.
@@ -33,7 +33,8 @@
 //  4. No gang is held that can use neither the kept nodes nor the same budgets.
 //  5. Without a class that reserves, the result is empty.
 //  6. A recall only ends gangs that agreed to it, or that run longer than their pass.
-//  7. Capacity that fits the gang and that its scheduler does not use for Placing is released for one pass.
+//  7. Capacity that fits the gang and that its scheduler does not use for Placing is released for one pass,
+//     to gangs that fit.
 //  8. A gang that left lent capacity three times gets none again.
 //  9. What is written decides: after a crash at any time the next process returns the same reservations.
 package reservation

@@ -26,7 +26,7 @@ func (w *environment) check(s *Snapshot, r *Result) {
 			w.Errorf("4: %s is held for %s, and uses other nodes", ref.UID, held.For.UID)
 		}
 		since := head.Reservation.Fits
-		if w.where(head, nil) != nil && !since.IsZero() && w.now.Sub(since) >= w.policy.Placing {
+		if held.Fits && w.where(head, nil) != nil && !since.IsZero() && w.now.Sub(since) >= w.policy.Placing {
 			w.Errorf("7: %s is held, and %s has fitted since %s", ref.UID, held.For.UID, w.now.Sub(since))
 		}
 		if free := w.where(g, nil) != nil; held.Fits && !free {

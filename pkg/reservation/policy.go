@@ -14,6 +14,8 @@ type Policy struct {
 	MaxReservations int
 	// MaxSharePercent is the limit of kept nodes, in percent of the lane's nodes.
 	MaxSharePercent int
+	// MaxNodes is the limit of kept nodes in all; 0: none.
+	MaxNodes int
 	// MaxHold is the longest that one attempt of a gang is held back. MaxAge is when a reservation lapses.
 	MaxHold, MaxAge time.Duration
 	// MarginPercent is added to measured bounds, and to passes until their gangs count as lent.
@@ -50,7 +52,13 @@ func (p *Policy) withMargin(d time.Duration) time.Duration {
 }
 
 // keptNodes is the limit of kept nodes in a lane.
-func (p *Policy) keptNodes(nodes int) int { return nodes * p.MaxSharePercent / 100 }
+func (p *Policy) keptNodes(nodes int) int {
+	kept := nodes * p.MaxSharePercent / 100
+	if p.MaxNodes > 0 {
+		kept = min(kept, p.MaxNodes)
+	}
+	return kept
+}
 
 // recallable reports whether a running gang must leave when the capacity is needed: it agreed to, or it stays
 // longer than its pass. The margin is that of the time for which the pass was given.
