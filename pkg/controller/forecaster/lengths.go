@@ -73,17 +73,33 @@ func (d *description) lengthOf(job *v1alpha1.TrainingJob) forecast.Length {
 	if until, yields := d.yields[job.UID]; yields {
 		return forecast.Length{Time: max(0, until.Sub(d.now))}
 	}
+	return Lengths{d.history, d.steps}.Of(job, d.now)
+}
+
+// Lengths computes how long gangs run, from finished jobs and from what trainers reported.
+type Lengths struct {
+	history history
+	steps   Steps
+}
+
+// NewLengths returns the lengths by the jobs of the cluster. Steps is nil where no server receives reports.
+func NewLengths(jobs []v1alpha1.TrainingJob, steps Steps) Lengths {
+	return Lengths{historyOf(jobs), steps}
+}
+
+// Of returns how long a gang still runs.
+func (l Lengths) Of(job *v1alpha1.TrainingJob, now time.Time) forecast.Length {
 	running := spec.HoldsNodes(job)
 	ending := job.Status.Phase == v1alpha1.PhaseDraining || job.DeletionTimestamp != nil || spec.Suspended(job)
 	if running && ending {
 		return forecast.Length{}
 	}
-	run := forecast.Run{Similar: d.history.similar(job), Waits: !running}
+	run := forecast.Run{Similar: l.history.similar(job), Waits: !running}
 	if w := job.Status.Work; w != nil {
 		run.Ran = duration(w.RunningSeconds)
 	}
 	if n := len(job.Status.Transitions); n > 0 && job.Status.Phase == v1alpha1.PhaseRunning {
-		run.Ran += max(0, d.now.Sub(job.Status.Transitions[n-1].Time.Time))
+		run.Ran += max(0, now.Sub(job.Status.Transitions[n-1].Time.Time))
 	}
 	if s := job.Spec.RunPolicy.ExpectedSeconds; s != nil {
 		run.Expected = duration(*s)
@@ -91,15 +107,15 @@ func (d *description) lengthOf(job *v1alpha1.TrainingJob) forecast.Length {
 	if s := job.Spec.RunPolicy.ActiveDeadlineSeconds; s != nil {
 		run.Deadline = duration(*s)
 	}
-	if d.steps != nil && running {
-		if attempt, steps, known := d.steps.Steps(job.UID); known && attempt == job.Status.Attempt {
+	if l.steps != nil && running {
+		if attempt, steps, known := l.steps.Steps(job.UID); known && attempt == job.Status.Attempt {
 			run.Steps = &steps
 		}
 	}
 	if !running {
 		run.StepsLeft, run.StepSeconds = stepsLeft(job)
 	}
-	return forecast.LengthOf(run, d.now)
+	return forecast.LengthOf(run, now)
 }
 
 // stepsLeft returns the steps that a gang trains once it runs again, and the step time that the trainer of
