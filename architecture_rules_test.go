@@ -223,7 +223,7 @@ var rules = map[string]rule{
 	contention: {
 		reason: "the planner's plans for jobs",
 		ours: []string{
-			api, seam, frameworks, "pkg/panics", "pkg/preemption", spec, render, observation,
+			api, seam, frameworks, "pkg/panics", "pkg/preemption", "pkg/reservation", spec, render, observation,
 		}, never: notCore,
 	},
 	controller: {
@@ -257,7 +257,7 @@ var rules = map[string]rule{
 		reason: "describes jobs to contention, and keeps its plans",
 		ours: []string{
 			api, seam, spec, render, observation, decision, core, contention, "pkg/panics", "pkg/preemption",
-			"pkg/turn", memory, meter, backends,
+			"pkg/reservation", "pkg/turn", memory, meter, backends, forecaster,
 		},
 	},
 	write: {
@@ -395,7 +395,7 @@ var rules = map[string]rule{
 			"pkg/boundedlistener", "pkg/config", controller, backends, forecaster, planner, "pkg/jobmetrics",
 			"pkg/memorylimit",
 			"pkg/operatormetrics",
-			"pkg/reportserver", render, observation,
+			"pkg/reportserver", "pkg/reservation", render, observation,
 		},
 	},
 	"cmd/server": {

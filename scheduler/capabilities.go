@@ -37,6 +37,9 @@ type Traits struct {
 	// WaitingClasses: the scheduler does not preempt for a gang whose pods have the preemption policy Never.
 	// It still places the gang, at its priority, once there is capacity. Only a Preemptor has this trait.
 	WaitingClasses bool
+	// AdmissionGates: the operator can keep a scheduler with quotas from giving a gang quota, so that the gang
+	// can be held back for a reservation. Other schedulers need none: a gang without pods holds nothing.
+	AdmissionGates bool
 }
 
 // Preemptor is a Backend whose scheduler preempts only by the priorities of gangs, so that the operator can

@@ -305,6 +305,9 @@ type WorkStatus struct {
 	// request.
 	// +optional
 	AskedInVain int32 `json:"askedInVain,omitempty"`
+	// Recalled is how often the gang left capacity that was lent to it. After 3 times it is lent none.
+	// +optional
+	Recalled int32 `json:"recalled,omitempty"`
 	// PreemptedLostGPUSeconds is the part of lostGPUSeconds due to planned preemptions.
 	// +optional
 	PreemptedLostGPUSeconds int64 `json:"preemptedLostGPUSeconds,omitempty"`

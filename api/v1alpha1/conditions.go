@@ -149,8 +149,8 @@ const (
 	// ReasonSchedulerRests: the nodes have capacity for the gang, but its scheduler rejected the gang and
 	// does not retry. The operator wakes it.
 	ReasonSchedulerRests = "SchedulerRests"
-	// ReasonRoomReserved: the operator reserves freed capacity for a gang of a higher priority, and this gang
-	// would use it.
+	// ReasonRoomReserved: the operator reserves capacity for another gang, which goes first: one of a higher
+	// priority to which others yield, or a large one with a reservation.
 	ReasonRoomReserved = "RoomReserved"
 	// ReasonWaitingClassUnusable: the gang's priority class names an unusable waiting class, so the operator
 	// preempts no gang.

@@ -83,6 +83,10 @@ const (
 	// AnnotationMinRun on a PriorityClass is how long in seconds its gangs run before the operator preempts
 	// them, if there are other victims.
 	AnnotationMinRun = "mlplatform.example.com/min-run-seconds"
+	// AnnotationReserveAfter on a PriorityClass is how long in seconds its gangs must lack capacity, 60 to
+	// 604800, until the operator keeps capacity for one of them. Without it, it keeps none. It needs the
+	// operator's backfill.mode DryRun or Reserve.
+	AnnotationReserveAfter = "mlplatform.example.com/reserve-after-seconds"
 )
 
 // AnnotationHyperparameters on a pod holds spec.hyperparameters as JSON. The kubelet writes it to a file.

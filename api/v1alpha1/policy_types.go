@@ -77,6 +77,11 @@ type SchedulingPolicy struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	ScheduleTimeoutSeconds *int32 `json:"scheduleTimeoutSeconds,omitempty"`
+	// Backfill is Never or Lent (default Never). Lent: the gang may start in capacity that the operator keeps
+	// for another gang of the same or a higher priority. When that gang needs it, the operator requests a
+	// checkpoint and requeues this one. It needs spec.checkpoint.
+	// +optional
+	Backfill BackfillPolicy `json:"backfill,omitempty"`
 }
 
 // TopologyHint places ranks by the domains of a node label. Pack and Spread never prevent a gang from

@@ -251,6 +251,15 @@ type SchedulingStatus struct {
 	// which only reports.
 	// +optional
 	Preemption *PreemptionStatus `json:"preemption,omitempty"`
+	// Reservation is capacity that the operator keeps for the queued gang. Only with the operator's
+	// backfill.mode DryRun or Reserve, and a priority class with the annotation
+	// mlplatform.example.com/reserve-after-seconds.
+	// +optional
+	Reservation *ReservationStatus `json:"reservation,omitempty"`
+	// Backfill is how the attempt passes the reservation of another gang, or for how long one held it back.
+	// Only with the operator's backfill.mode Reserve.
+	// +optional
+	Backfill *BackfillStatus `json:"backfill,omitempty"`
 }
 
 // MLflowStatus is the MLflow configuration of every rank in the attempt.
@@ -408,6 +417,9 @@ type MakesRoomStatus struct {
 	// LossGPUSeconds is the expected loss in GPU-seconds.
 	// +optional
 	LossGPUSeconds int64 `json:"lossGPUSeconds,omitempty"`
+	// Recalls is true if the gang leaves capacity that was lent to it.
+	// +optional
+	Recalls bool `json:"recalls,omitempty"`
 }
 
 // ResolveStatus is a search of the volume by the pod <job>-resolve.

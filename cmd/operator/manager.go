@@ -21,6 +21,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/forecaster"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/planner"
 	"mlplatform.example.com/trainingjob-operator/pkg/reportserver"
+	"mlplatform.example.com/trainingjob-operator/pkg/reservation"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
@@ -74,7 +75,7 @@ func newManager(
 		GPUDeviceClasses:    cfg.GPUDeviceClasses,
 		GPUTolerations:      cfg.GPUTolerations,
 		MLflowTrackingURI:   cfg.MLflow.TrackingURI,
-		Planning:            planning(cfg.Preemption),
+		Planning:            planning(cfg),
 		Forecasting:         forecasting(cfg.Forecast),
 	}
 	var reports *reportserver.Server
@@ -116,7 +117,8 @@ func lifecycle(c config.Lifecycle) *observation.Lifecycle {
 }
 
 // planning returns the controller's options for preemption; nil if preemption is off.
-func planning(c config.Preemption) *planner.Options {
+func planning(cfg config.OperatorConfiguration) *planner.Options {
+	c := cfg.Preemption
 	if c.Mode == config.PreemptionOff {
 		return nil
 	}
@@ -129,6 +131,19 @@ func planning(c config.Preemption) *planner.Options {
 		MaxDelay:     seconds(c.MaxDelaySeconds),
 		Broker:       c.Mode == config.PreemptionBroker,
 		MaxRounds:    c.MaxRounds,
+		Backfill:     backfill(cfg.Backfill),
+	}
+}
+
+// backfill returns the policy of reservations; nil if they are off.
+func backfill(c config.Backfill) *reservation.Policy {
+	if c.Mode == config.BackfillOff {
+		return nil
+	}
+	return &reservation.Policy{
+		DryRun: c.Mode == config.BackfillDryRun, MaxReservations: c.MaxReservations,
+		MaxSharePercent: c.MaxSharePercent, MaxHold: time.Duration(c.MaxHoldSeconds) * time.Second,
+		MaxAge: time.Duration(c.MaxAgeSeconds) * time.Second, MarginPercent: c.MarginPercent,
 	}
 }
 

@@ -2,11 +2,13 @@ package main
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/config"
+	"mlplatform.example.com/trainingjob-operator/pkg/reservation"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
 
@@ -20,17 +22,25 @@ func TestDefaultLifecycle(t *testing.T) {
 
 // TestPreemptionIsOff: by default the operator neither plans nor executes preemptions.
 func TestPreemptionIsOff(t *testing.T) {
-	c := config.Default().Preemption
+	c := config.Default()
 	if got := planning(c); got != nil {
 		t.Errorf("by default the controller plans: %+v", got)
 	}
-	c.Mode = config.PreemptionDryRun
+	c.Preemption.Mode = config.PreemptionDryRun
 	if got := planning(c); got == nil || got.Broker {
 		t.Errorf("a dry run plans, and does not act: %+v", got)
 	}
-	c.Mode = config.PreemptionBroker
-	if got := planning(c); got == nil || !got.Broker {
-		t.Errorf("a broker does both: %+v", got)
+	c.Preemption.Mode = config.PreemptionBroker
+	if got := planning(c); got == nil || !got.Broker || got.Backfill != nil {
+		t.Errorf("a broker does both, without reservations: %+v", got)
+	}
+	c.Backfill.Mode = config.BackfillDryRun
+	want := &reservation.Policy{
+		DryRun: true, MaxReservations: 1, MaxSharePercent: 50, MaxHold: 24 * time.Hour, MaxAge: 48 * time.Hour,
+		MarginPercent: 25,
+	}
+	if diff := cmp.Diff(want, planning(c).Backfill); diff != "" {
+		t.Errorf("reservations (-want +got):\n%s", diff)
 	}
 }
 

@@ -37,7 +37,8 @@ schedulers: {volcano: {waitForInqueue: false}}
 			c.LeaderElection.Enabled, c.Metrics.Secure, c.Schedulers.Volcano.WaitForInqueue = false, false, false
 		})},
 		"off without quotes": {"YAML 1.1 reads Off as false",
-			head + "preemption: {mode: Off, maxPlans: 1}\nliveness: {mode: Off, maxMode: Off}",
+			head + "preemption: {mode: Off, maxPlans: 1}\nliveness: {mode: Off, maxMode: Off}\n" +
+				"backfill: {mode: Off}",
 			with(func(c *OperatorConfiguration) { c.Preemption.MaxPlans, c.Liveness.MaxMode = 1, LivenessOff })},
 		"everything": {"every key of the documentation is read", head + `
 watchNamespaces: [team-a, team-b]
@@ -65,6 +66,9 @@ lifecycle: {keepPlaceSeconds: 60, startTimeoutSeconds: 600, forceDeleteAfterSeco
 preemption:
   {mode: Broker, maxDelaySeconds: 60, minRunSeconds: 0, maxRounds: 2, lossCapSeconds: 7200,
     unknownStartSeconds: 60, maxPlans: 2}
+backfill:
+  {mode: Reserve, maxReservations: 4, maxSharePercent: 5, maxHoldSeconds: 600, maxAgeSeconds: 3600,
+    marginPercent: 0}
 liveness: {mode: Warn, maxMode: Act}
 forecast: {mode: On, horizonSeconds: 86400, considered: 64}
 workers: 3
@@ -90,6 +94,9 @@ workers: 3
 			c.Preemption = Preemption{
 				Mode: PreemptionBroker, MaxDelaySeconds: 60, MinRunSeconds: 0, MaxRounds: 2, LossCapSeconds: 7200,
 				UnknownStartSeconds: 60, MaxPlans: 2,
+			}
+			c.Backfill = Backfill{
+				Mode: BackfillReserve, MaxReservations: 4, MaxSharePercent: 5, MaxHoldSeconds: 600, MaxAgeSeconds: 3600,
 			}
 			c.Liveness = Liveness{Mode: LivenessWarn, MaxMode: LivenessAct}
 			c.Forecast = Forecast{Mode: ForecastOn, HorizonSeconds: 86400, Considered: 64}
@@ -170,8 +177,19 @@ func TestParseRefuses(t *testing.T) {
 		"rounds for ever": {head + "preemption: {maxRounds: 11}", "preemption.maxRounds"},
 		"a bound on losses that is too low": {head + "preemption: {lossCapSeconds: 59}",
 			"preemption.lossCapSeconds: Invalid value: 59: must be from 60 to 86400 seconds"},
-		"a negative run":          {head + "preemption: {minRunSeconds: -1}", "preemption.minRunSeconds"},
-		"a start of two days":     {head + "preemption: {unknownStartSeconds: 172800}", "unknownStartSeconds"},
+		"a negative run":      {head + "preemption: {minRunSeconds: -1}", "preemption.minRunSeconds"},
+		"a start of two days": {head + "preemption: {unknownStartSeconds: 172800}", "unknownStartSeconds"},
+		"reservations without the broker": {head + "backfill: {mode: Reserve}\npreemption: {mode: DryRun}",
+			`Invalid value: "Reserve": needs preemption.mode Broker: set that, or set backfill.mode to Off`},
+		"a dry run of reservations without the broker": {head + "backfill: {mode: DryRun}", "set that"},
+		"an unknown mode of backfill": {head + "backfill: {mode: Keep}",
+			`backfill.mode: Unsupported value: "Keep": supported values: "Off", "DryRun", "Reserve"`},
+		"many reservations": {head + "backfill: {maxReservations: 5}",
+			"backfill.maxReservations: Invalid value: 5: must be from 1 to 4"},
+		"a small share":           {head + "backfill: {maxSharePercent: 4}", "backfill.maxSharePercent"},
+		"a hold of a minute":      {head + "backfill: {maxHoldSeconds: 60}", "must be from 600 to 604800 seconds"},
+		"an age of a minute":      {head + "backfill: {maxAgeSeconds: 60}", "must be from 3600 to 604800 seconds"},
+		"a negative margin":       {head + "backfill: {marginPercent: -1}", "must be from 0 to 200"},
 		"preemption without plan": {head + "preemption: {maxPlans: 0}", "preemption.maxPlans"},
 		"an unknown mode of forecasts": {head + "forecast: {mode: Maybe}",
 			`forecast.mode: Unsupported value: "Maybe": supported values: "Off", "On"`},

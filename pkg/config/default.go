@@ -31,6 +31,10 @@ func Default() OperatorConfiguration {
 			Mode: PreemptionOff, MaxDelaySeconds: 120, MinRunSeconds: 600, MaxRounds: 3, MaxPlans: 8,
 			LossCapSeconds: 3600, UnknownStartSeconds: 120,
 		},
+		Backfill: Backfill{
+			Mode: BackfillOff, MaxReservations: 1, MaxSharePercent: 50, MaxHoldSeconds: 86400, MaxAgeSeconds: 172800,
+			MarginPercent: 25,
+		},
 		Liveness: Liveness{Mode: LivenessOff, MaxMode: LivenessWarn},
 		Forecast: Forecast{Mode: ForecastOff, HorizonSeconds: 604800, Considered: 256},
 		Workers:  10,

@@ -76,6 +76,8 @@ type OperatorConfiguration struct {
 	Lifecycle Lifecycle `json:"lifecycle"`
 	// Preemption configures how the operator chooses victims for gangs that do not fit.
 	Preemption Preemption `json:"preemption"`
+	// Backfill configures capacity that the operator keeps for large gangs while smaller ones start.
+	Backfill Backfill `json:"backfill"`
 	// Liveness configures what the operator does about gangs that hang.
 	Liveness Liveness `json:"liveness"`
 	// Forecast configures estimates of when jobs start and end.
@@ -297,6 +299,43 @@ type Preemption struct {
 	// MaxPlans is the maximum number of waiting gangs with a plan at the same time, 1 to 64: those of the
 	// highest priority, then the oldest.
 	MaxPlans int `json:"maxPlans"`
+}
+
+// Backfill configures capacity that the operator keeps for large gangs while smaller ones start. Only gangs
+// whose PriorityClass has the annotation mlplatform.example.com/reserve-after-seconds get a reservation.
+type Backfill struct {
+	// Mode is Off, DryRun or Reserve. DryRun: status.scheduling.reservation of such a gang reports what the
+	// operator would keep. Reserve: the operator keeps it, and gangs that come later start only if they use
+	// other nodes, end before, or leave after a save. Modes other than Off require preemption.mode Broker.
+	Mode BackfillMode `json:"mode"`
+	// MaxReservations is the maximum number of reservations at a time, 1 to 4: for each scheduler, and with
+	// Kueue for each ClusterQueue.
+	MaxReservations int `json:"maxReservations"`
+	// MaxSharePercent of the nodes is the maximum that is kept, 5 to 100.
+	MaxSharePercent int `json:"maxSharePercent"`
+	// MaxHoldSeconds is the longest time for which reservations hold back an attempt of a gang, 600 to 604800.
+	// Then it passes all of them.
+	MaxHoldSeconds int `json:"maxHoldSeconds"`
+	// MaxAgeSeconds is when a reservation lapses, 3600 to 604800.
+	MaxAgeSeconds int `json:"maxAgeSeconds"`
+	// MarginPercent is added to the measured time after which a gang has ended, 0 to 200. A gang that runs
+	// longer than that must leave when the capacity is needed.
+	MarginPercent int `json:"marginPercent"`
+}
+
+// BackfillMode is a value of Backfill.Mode.
+type BackfillMode string
+
+// Values of Backfill.Mode.
+const (
+	BackfillOff     BackfillMode = "Off"
+	BackfillDryRun  BackfillMode = "DryRun"
+	BackfillReserve BackfillMode = "Reserve"
+)
+
+// UnmarshalJSON parses a mode, as that of PreemptionMode does.
+func (m *BackfillMode) UnmarshalJSON(data []byte) error {
+	return unmarshalMode(data, m, BackfillOff)
 }
 
 // Liveness configures what the operator does about gangs that hang, see runPolicy.liveness of the job. Modes

@@ -51,6 +51,7 @@ func (c OperatorConfiguration) Validate() field.ErrorList {
 	errs = append(errs, validateMLflow(field.NewPath("mlflow"), c.MLflow)...)
 	errs = append(errs, validateLifecycle(field.NewPath("lifecycle"), c.Lifecycle)...)
 	errs = append(errs, validatePreemption(field.NewPath("preemption"), c.Preemption)...)
+	errs = append(errs, validateBackfill(field.NewPath("backfill"), c)...)
 	errs = append(errs, validateLiveness(field.NewPath("liveness"), c)...)
 	errs = append(errs, validateForecast(field.NewPath("forecast"), c.Forecast)...)
 	if c.Workers < 1 || c.Workers > 100 {

@@ -42,6 +42,8 @@ type Order struct {
 	Deadline time.Time
 	// LossGPUSeconds is the expected loss.
 	LossGPUSeconds int64
+	// Recalls: the victim leaves lent capacity.
+	Recalls bool
 }
 
 // Reservation is capacity reserved for a gang: gangs of a lower value must not start there.

@@ -18,10 +18,15 @@ type Class struct {
 	// MaxDelay is the longest that a gang waits until victims have saved. MinRun is how long a gang runs
 	// before it yields while there are other victims.
 	MaxDelay, MinRun time.Duration
+	// ReserveAfter is how long a gang lacks capacity until the operator keeps capacity for it; 0: never.
+	ReserveAfter time.Duration
 }
 
-// maxSeconds of an annotation: a day.
-const maxSeconds = 86400
+// maxSeconds of an annotation: a day. minReserve and maxReserve are those of AnnotationReserveAfter.
+const (
+	maxSeconds             = 86400
+	minReserve, maxReserve = 60, 604800
+)
 
 // ClassOf reads the annotations of a priority class. Missing and invalid ones have the value in defaults. A
 // class with an invalid annotation gets no WaitingClass, and problem is the reason.
@@ -34,16 +39,21 @@ func ClassOf(
 	}
 	c = defaults
 	for _, setting := range []struct {
-		annotation string
-		to         *time.Duration
-	}{{v1alpha1.AnnotationMaxDelay, &c.MaxDelay}, {v1alpha1.AnnotationMinRun, &c.MinRun}} {
+		annotation  string
+		to          *time.Duration
+		least, most int
+	}{
+		{v1alpha1.AnnotationMaxDelay, &c.MaxDelay, 1, maxSeconds},
+		{v1alpha1.AnnotationMinRun, &c.MinRun, 1, maxSeconds},
+		{v1alpha1.AnnotationReserveAfter, &c.ReserveAfter, minReserve, maxReserve},
+	} {
 		value, set := class.Annotations[setting.annotation]
 		seconds, err := strconv.Atoi(value)
 		switch {
 		case !set:
-		case err != nil || seconds < 1 || seconds > maxSeconds:
-			problem = fmt.Sprintf("annotation %s of priority class %s must be a number from 1 to %d, not %q",
-				setting.annotation, name, maxSeconds, value)
+		case err != nil || seconds < setting.least || seconds > setting.most:
+			problem = fmt.Sprintf("annotation %s of priority class %s must be a number from %d to %d, not %q",
+				setting.annotation, name, setting.least, setting.most, value)
 		default:
 			*setting.to = time.Duration(seconds) * time.Second
 		}

@@ -21,6 +21,9 @@
 //	broker.go   plans that the operator carries out, from one pass to the next
 //	written.go  plans in statuses
 //	ahead.go    early saves of likely victims
+//	lanes.go    waiting gangs by scheduler, for pkg/reservation
+//	reserve.go  capacity that is kept for large gangs, and which gangs it holds
+//	reserve_status.go reservations and passes in statuses
 //	gated.go    gangs whose scheduler preempts by quotas and gets marks for gangs to spare
 //
 // # Rules

@@ -32,6 +32,8 @@ type Job struct {
 	Blocked time.Time
 	// Contest is the gang's state in its scheduler's quota system; nil if there is none or it is unknown.
 	Contest *scheduler.Contest
+	// End is when a running gang probably ends at the latest, in four of five cases; zero: unknown.
+	End time.Time
 	// Reported is when rank 0 last reported from the current attempt; zero: never.
 	Reported time.Time
 }

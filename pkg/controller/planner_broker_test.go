@@ -267,12 +267,14 @@ func TestBrokerWithoutAnnotation(t *testing.T) {
 		return writes, objects
 	}
 	off, plain := history(nil)
-	on, brokered := history(brokering)
-	if diff := cmp.Diff(off, on); diff != "" {
-		t.Errorf("writes (-off +on):\n%s", diff)
-	}
-	if diff := cmp.Diff(plain, brokered); diff != "" {
-		t.Errorf("objects (-off +on):\n%s", diff)
+	for name, planning := range map[string]*planner.Options{"broker": brokering, "reservations": reserving()} {
+		on, brokered := history(planning)
+		if diff := cmp.Diff(off, on); diff != "" {
+			t.Errorf("%s: writes (-off +on):\n%s", name, diff)
+		}
+		if diff := cmp.Diff(plain, brokered); diff != "" {
+			t.Errorf("%s: objects (-off +on):\n%s", name, diff)
+		}
 	}
 	if len(plain) < 5 {
 		t.Errorf("%d objects say nothing", len(plain))

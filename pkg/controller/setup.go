@@ -223,6 +223,7 @@ func newReconciler(d dependencies, o Options) *Reconciler {
 			planner: planner.New(o.Planning, planner.Dependencies{
 				Client: o.Client, Live: d.uncached, Clock: o.Clock, State: d.clusterState, Owned: owned,
 				Counts: d.counts, Backends: o.Backends, GPUs: o.GPUs, Reports: o.Reports, Waker: d.woken,
+				Steps:          o.Steps,
 				CountOverruled: d.metrics.CountOverruled, ReportPanic: reporter.report,
 			}),
 			forecaster: forecaster.New(o.Forecasting, forecaster.Dependencies{

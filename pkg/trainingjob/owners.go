@@ -41,5 +41,6 @@ var owners = map[writer][]string{
 		"message", "conditions", "rehearsal.result", "rehearsal.checks",
 		"scheduling.queue", "scheduling.blocker", "scheduling.preemption", "scheduling.domain",
 		"scheduling.estimatedStart", "scheduling.estimatedEnd",
+		"scheduling.reservation", "scheduling.backfill", // what pkg/controller/planner computes
 	},
 }

@@ -76,6 +76,7 @@ func randomHistory(t *testing.T, seed uint64) *simulation {
 	if rng.IntN(4) == 0 && spec.Scope(job) == v1alpha1.ScopeGang {
 		job.Spec.RestartPolicy = v1alpha1.RestartExitCode
 	}
+	reservations := rand.New(rand.NewPCG(seed, 2)) // the other events are as without them
 	sim := newSimulation(t, job)
 	sim.checksOwners = 11
 	sim.oldKubelets = rng.IntN(3) == 0
@@ -107,6 +108,7 @@ func randomHistory(t *testing.T, seed uint64) *simulation {
 			}
 		}
 		failures += sim.randomEvent(rng)
+		sim.randomBackfill(reservations)
 		sim.checkHanging()
 		sim.randomTraining(rng)
 		sim.obeySIGTERM(rng)
@@ -336,7 +338,7 @@ func (sim *simulation) runToTheEnd() {
 	sim.shouldCrash = func() bool { return false }
 	sim.podsLinger = false
 	sim.verdict = scheduler.Verdict{Admission: scheduler.Go}
-	sim.unplaceable, sim.explanation = nil, nil
+	sim.unplaceable, sim.explanation, sim.backfill = nil, nil, &observation.Backfill{}
 	setSuspend(sim, false)
 	if spec.Checkpoints(sim.job) != nil {
 		setResumeFrom(sim, "")

@@ -41,6 +41,10 @@ func (sim *simulation) checkPlan(plan Plan) {
 	if sim.unplaceable != nil && st.Phase == v1alpha1.PhaseQueued && !sim.anyOnNode() {
 		sim.t.Errorf("creates %d pods that no node can take", len(plan.Create))
 	}
+	if b := sim.backfill; b != nil && st.Phase == v1alpha1.PhaseQueued && !sim.anyOnNode() &&
+		(b.Held != nil || b.AwaitsPass(&st)) {
+		sim.t.Errorf("creates %d pods of a gang that is held, or whose pass is not written", len(plan.Create))
+	}
 	if st.Phase.Finished() || st.Phase == v1alpha1.PhaseSuspended || st.Phase == v1alpha1.PhaseDraining {
 		sim.t.Errorf("invariant 1: creates pods in phase %s", st.Phase)
 	}

@@ -51,6 +51,7 @@ type simulation struct {
 	giveWay          *observation.GiveWay       // nil: not a victim
 	ahead            *observation.SaveAhead     // nil: no early save
 	roomReserved     bool
+	backfill         *observation.Backfill // nil: unknown
 	createBackoff    *observation.CreateBackoff
 	agent            render.Agent
 	lifecycle        observation.Lifecycle
@@ -165,6 +166,7 @@ func (sim *simulation) snapshot() Snapshot {
 		GiveWay:          sim.giveWay,
 		SaveAhead:        sim.ahead,
 		RoomReserved:     sim.roomReserved,
+		Backfill:         sim.backfill,
 		NamedAttempt:     sim.namesOf,
 		Beats:            sim.beats,
 		BeatInterval:     sim.beatInterval,

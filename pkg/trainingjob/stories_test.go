@@ -28,7 +28,7 @@ var allStories = []map[string]story{
 	workStories, endingStories, firstStories, boundStories, invalidStories, roleStories,
 	mpiStories, policyStories, mlflowStories, preemptionStories, brokerStories, gateStories,
 	resumePointStories, besideStories, topologyStories, livenessStories,
-	rehearsalStories,
+	rehearsalStories, backfillStories,
 }
 
 func TestStories(t *testing.T) {

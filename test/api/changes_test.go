@@ -109,7 +109,7 @@ func (s server) everyField(t *testing.T) {
 		"runPolicy.ttlSecondsAfterFinished",
 		"runPolicy.activeDeadlineSeconds", "runPolicy.backoffLimit", "runPolicy.schedulingPolicy.minAvailable",
 		"successPolicy", "checkpoint.interval", "checkpoint.keepLast", "runPolicy.liveness",
-		"runPolicy.expectedSeconds",
+		"runPolicy.expectedSeconds", "runPolicy.schedulingPolicy.backfill",
 	}
 	job := s.stored(t, everything(), v1alpha1.PhaseRunning)
 	other := everything()
@@ -192,7 +192,7 @@ func everything() *v1alpha1.TrainingJob {
 			Scheduler: v1alpha1.SchedulerVolcano, Queue: "research", MinAvailable: ptr.To[int32](1),
 			MinResources:  gpus("1"),
 			PriorityClass: "high", ScheduleTimeoutSeconds: ptr.To[int32](1),
-			Topology: &v1alpha1.TopologyHint{Mode: v1alpha1.TopologyPack},
+			Topology: &v1alpha1.TopologyHint{Mode: v1alpha1.TopologyPack}, Backfill: v1alpha1.BackfillLent,
 		},
 	}
 	return j

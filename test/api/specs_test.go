@@ -108,7 +108,7 @@ func allSpecs() map[string]spec {
 		elasticSpecs(), mpiSpecs(), schedulingSpecs(),
 		nameSpecs(), podSpecs(), admissionSpecs(), sizeSpecs(), checkpointSpecs(), managedBySpecs(),
 		trainerSpecs(), networkSpecs(), roleMinimumSpecs(), mlflowSpecs(),
-		livenessSpecs(), rehearsalSpecs()} {
+		livenessSpecs(), rehearsalSpecs(), backfillSpecs()} {
 		maps.Copy(all, part)
 	}
 	return all

@@ -48,6 +48,8 @@ func probes(of reflect.Type) []any {
 		return []any{true, false, "true", 1}
 	case reflect.TypeFor[config.PreemptionMode]():
 		return []any{"Off", "DryRun", "Broker", "off", "false", "", true, false, 0, nil}
+	case reflect.TypeFor[config.BackfillMode]():
+		return []any{"Off", "DryRun", "Reserve", "off", "", true, false, 0, nil}
 	case reflect.TypeFor[config.LivenessMode]():
 		return []any{"Off", "Warn", "Act", "off", "", true, 0, nil}
 	case reflect.TypeFor[config.ForecastMode]():
@@ -223,6 +225,9 @@ func TestSchemaIsTheLoader(t *testing.T) {
 				}
 				set(block, []string{"reports", "url"}, "https://reports.example.com")
 				set(block, []string{"reports", "certificateDir"}, "/certs")
+			}
+			if k.String() == "backfill.mode" {
+				set(block, []string{"preemption", "mode"}, "Broker")
 			}
 			bySchema, byLoader := judge(t, schema, block)
 			if value == nil && bySchema != nil {

@@ -67,6 +67,7 @@ func (p *Planner) broker(cluster contention.Cluster) []types.NamespacedName {
 			p.CountOverruled()
 		}
 	}
+	p.reserve(cluster, &orders, wake)
 	if over(p.brokers.orders.Reserved, orders.Reserved) {
 		for name := range p.brokers.held {
 			wake[name] = true
@@ -141,6 +142,7 @@ func (p *Planner) blockedSince(job *v1alpha1.TrainingJob, now time.Time) time.Ti
 // returns when to call it again.
 func (p *Planner) Advise(ctx context.Context, s *trainingjob.Snapshot) (again time.Time, err error) {
 	if p == nil || !p.brokering {
+		s.Backfill = none
 		s.Spare = new(bool) // a gang that a former process exempted is not exempt any more
 		return time.Time{}, nil
 	}
@@ -152,6 +154,9 @@ func (p *Planner) Advise(ctx context.Context, s *trainingjob.Snapshot) (again ti
 	s.SaveAhead, s.Spare = p.aheadOf(s.Job), p.sparesOf(s.Job)
 	if s.GiveWay, err = p.orderTo(ctx, s.Job); err != nil {
 		return time.Time{}, err
+	}
+	if at := p.adviseBackfill(s); !at.IsZero() {
+		return at, nil
 	}
 	if s.Job.Status.Phase != v1alpha1.PhaseQueued || len(s.Pods) > 0 {
 		return time.Time{}, nil
@@ -283,11 +288,16 @@ func (p *Planner) orderTo(ctx context.Context, job *v1alpha1.TrainingJob) (*obse
 	} else if err != nil {
 		return nil, err
 	}
-	if !contention.Stands(waiting, order.Waiting, victim) {
+	stands := contention.Stands(waiting, order.Waiting, victim)
+	if order.Recalls {
+		stands = contention.HasDue(waiting, order.Waiting)
+	}
+	if !stands {
 		return nil, nil
 	}
 	way := &observation.GiveWay{
 		Mode: order.Mode, Deadline: order.Deadline, LossGPUSeconds: order.LossGPUSeconds,
+		Recalls: order.Recalls,
 	}
 	if order.For.Namespace == job.Namespace {
 		way.Name, way.UID = order.For.Name, order.Waiting.UID

@@ -16,10 +16,12 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/contention"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/backends"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller/forecaster"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/memory"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller/meter"
 	"mlplatform.example.com/trainingjob-operator/pkg/panics"
 	"mlplatform.example.com/trainingjob-operator/pkg/preemption"
+	"mlplatform.example.com/trainingjob-operator/pkg/reservation"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
@@ -53,6 +55,9 @@ type Options struct {
 	// of plans for one attempt. Without Broker nothing acts on a plan.
 	Broker    bool
 	MaxRounds int
+	// Backfill keeps capacity for large gangs, only with Broker; nil: it does not. The planner sets its Placing,
+	// MaxNodes and MaxKeepsOff.
+	Backfill *reservation.Policy
 }
 
 const (
@@ -85,6 +90,11 @@ type Planner struct {
 	// brokering: the operator carries out the plans. defaults hold where a priority class sets nothing.
 	brokering bool
 	defaults  contention.Class
+	// backfill is the policy of reservations; nil: there are none.
+	backfill *reservation.Policy
+	// lengths of gangs, and when they were computed. Only Plan uses them.
+	lengths   forecaster.Lengths
+	lengthsAt time.Time
 
 	// requests of the ranks of jobs: to render those of a thousand jobs in every pass would be most of its work.
 	requests map[types.UID]rankRequests
@@ -92,6 +102,7 @@ type Planner struct {
 	mu       sync.Mutex
 	statuses map[preemption.Ref]*v1alpha1.PreemptionStatus
 	brokers  brokers
+	reserved reserved
 }
 
 // Dependencies are what a planner reads and calls.
@@ -107,7 +118,9 @@ type Dependencies struct {
 	GPUs []string
 	// Reports is nil where no server receives reports.
 	Reports ReportTimes
-	Waker   memory.Waker
+	// Steps are what trainers have reported; nil where no server receives reports.
+	Steps forecaster.Steps
+	Waker memory.Waker
 	// CountOverruled counts a plan whose victims are not those that a scheduler ends.
 	CountOverruled func()
 	// ReportPanic reports a panic in an activity; the job is nil where the panic concerns no single job.
@@ -132,7 +145,7 @@ func New(o *Options, d Dependencies) *Planner {
 	}
 	return &Planner{
 		Dependencies: d, policy: o.policy(), brokering: o.Broker,
-		defaults: contention.Class{MaxDelay: o.MaxDelay},
+		defaults: contention.Class{MaxDelay: o.MaxDelay}, backfill: o.reservations(),
 	}
 }
 
@@ -200,6 +213,7 @@ func (p *Planner) Plan(ctx context.Context) ([]types.NamespacedName, error) {
 	}
 	// In full seconds the loss of a gang is that of its GPUs divided by their number.
 	now := p.Clock.Now().Truncate(memory.StatusPrecision)
+	p.measure(list.Items, now)
 	jobs := p.contenders(ctx, list, now)
 	cluster := contention.Cluster{
 		Now: now, State: state, Jobs: jobs, GPUs: p.GPUs, Recovered: p.recovered(ctx),
@@ -258,7 +272,7 @@ func (p *Planner) contenders(
 		if p.brokering {
 			waits = contention.AwaitsBroker
 		}
-		if !spec.HoldsNodes(job) && !waits(job) {
+		if !spec.HoldsNodes(job) && !waits(job) && !(p.backfill != nil && contention.Queued(job)) {
 			continue
 		}
 		if caught := panics.Catch(func() {
@@ -291,6 +305,7 @@ func (p *Planner) contender(
 		}
 	}
 	p.joinContest(&c)
+	p.setEnd(&c, now)
 	if p.Reports != nil {
 		if attempt, at, known := p.Reports.Reported(job.UID); known && attempt == job.Status.Attempt {
 			c.Reported = at

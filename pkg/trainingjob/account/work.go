@@ -95,6 +95,9 @@ func recordLoss(o *observation.Observation, p *decision.Plan, now *v1alpha1.Chec
 	if d := o.Job.Status.Drain; d != nil && d.Cause == v1alpha1.CauseBrokered {
 		w.PreemptedLostGPUSeconds += lost * o.Job.Status.GPUs
 		recordAnswer(w, d, steps == 0)
+		if d.MakesRoom != nil && d.MakesRoom.Recalls {
+			w.Recalled++
+		}
 	}
 	setGoodput(o, p)
 }

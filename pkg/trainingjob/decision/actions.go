@@ -113,6 +113,9 @@ func createRanks(o *observation.Observation, p *Plan) {
 		p.deletePods(o.Live, "it cannot start: "+e.Reason)
 		return
 	}
+	if holdForReservation(o, p) {
+		return
+	}
 	if b := o.CreateBackoff; b != nil && o.Now.Before(b.RetryTime) {
 		if b.GiveBack && o.Placed() == 0 {
 			p.deletePods(o.Live, "an incomplete gang holds no resources: "+b.Blocker.Reason)

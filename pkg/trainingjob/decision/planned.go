@@ -29,11 +29,15 @@ func drainVictim(o *observation.Observation, p *Plan) Outcome {
 	if order.Name != "" {
 		preemptor = "job " + order.Name
 	}
-	outcome := drain(o, p, v1alpha1.CauseBrokered, v1alpha1.ReasonMakesRoom,
-		"yields to %s, which has a higher priority", preemptor)
+	message := "yields to %s, which has a higher priority"
+	if order.Recalls {
+		message = "returns lent capacity to %s"
+	}
+	outcome := drain(o, p, v1alpha1.CauseBrokered, v1alpha1.ReasonMakesRoom, message, preemptor)
 	d := p.Status.Drain
 	d.MakesRoom = &v1alpha1.MakesRoomStatus{
 		Name: order.Name, UID: order.UID, Mode: order.Mode, LossGPUSeconds: order.LossGPUSeconds,
+		Recalls: order.Recalls,
 	}
 	if order.Mode == v1alpha1.PreemptionSave && o.Now.Before(order.Deadline) {
 		requestSaveUntil(o, d, order.Deadline)

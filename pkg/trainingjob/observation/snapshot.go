@@ -104,6 +104,9 @@ type Snapshot struct {
 	Spare *bool
 	// RoomReserved: the gang must not start, since the capacity is reserved for one of higher priority.
 	RoomReserved bool
+	// Backfill is what the reservations of other gangs mean for a queued gang, and its own; nil: it is not known
+	// yet, and what is written stays.
+	Backfill *Backfill
 	// CreateBackoff is set while the API server's last response to a create was a rejection.
 	CreateBackoff *CreateBackoff
 	Now           time.Time
@@ -137,6 +140,8 @@ type GiveWay struct {
 	Deadline time.Time
 	// LossGPUSeconds is the expected loss.
 	LossGPUSeconds int64
+	// Recalls: the gang leaves lent capacity.
+	Recalls bool
 }
 
 // SaveAhead requests a checkpoint from a gang that may have to yield soon.

@@ -55,7 +55,7 @@ func Pod(
 	addHyperparameters(job, pod)
 	shareMemory(job, pod, self.GPUs)
 	addMetrics(job, pod)
-	avoidNodes(pod, job.Status.Disruptions)
+	avoidNodes(pod, avoided(&job.Status))
 	if spec.NeedsSSH(job) {
 		if err := addSSH(job, pod, gang, self); err != nil {
 			return nil, err

@@ -203,7 +203,7 @@ func FormerRevision(job *v1alpha1.TrainingJob) string { return revisionOf(job.Sp
 func revisionOf(spec *v1alpha1.TrainingJobSpec) string {
 	spec.BackoffLimit, spec.SuccessPolicy, spec.Rehearsal = nil, "", nil
 	policy := spec.RunPolicy.SchedulingPolicy
-	policy.Scheduler, policy.Queue, policy.ScheduleTimeoutSeconds = "", "", nil
+	policy.Scheduler, policy.Queue, policy.ScheduleTimeoutSeconds, policy.Backfill = "", "", nil, ""
 	spec.RunPolicy = v1alpha1.RunPolicy{RestartScope: spec.RunPolicy.RestartScope, SchedulingPolicy: policy}
 	text, err := json.Marshal(spec)
 	if err != nil { // a spec that was decoded from JSON can always be encoded

@@ -79,6 +79,9 @@ func queuedBlocker(o *observation.Observation) (v1alpha1.Blocker, bool) {
 			NextStep: "no action is needed: the gang starts after that one, once there is capacity",
 		}, true
 	}
+	if held := decision.HeldFor(o); held != nil {
+		return reservedBlocker(held), true
+	}
 	if b, gated := gatedRanks(o); gated {
 		return b, true
 	}

@@ -19,7 +19,7 @@ func Conclude(o *observation.Observation, p *decision.Plan, outcome decision.Out
 		st.Scheduling = &v1alpha1.SchedulingStatus{Queue: spec.Queue(o.Job)}
 	}
 	if s := st.Scheduling; s != nil {
-		s.Blocker, s.Preemption = outcome.Blocker.DeepCopy(), nil
+		s.Blocker, s.Preemption, s.Reservation = outcome.Blocker.DeepCopy(), nil, nil
 		dropForecast(s)
 		if s.Blocker != nil {
 			s.Blocker.ObservedTime = new(o.Time())
@@ -44,7 +44,8 @@ func Conclude(o *observation.Observation, p *decision.Plan, outcome decision.Out
 func RefreshWait(o *observation.Observation, p *decision.Plan) bool {
 	moved := followQueue(o, p)
 	blocked := refreshBlocker(o, p)
-	return refreshPreemption(o, p, blocked) || blocked || moved
+	reserved := refreshBackfill(o, p)
+	return refreshPreemption(o, p, blocked) || blocked || moved || reserved
 }
 
 // Refresh updates the message and the conditions that depend on the counts.

@@ -26,6 +26,12 @@ func validateScheduling(job *v1alpha1.TrainingJob, path *field.Path) field.Error
 			"minAvailable %d exceeds the %d ranks: set it to at most %d, or raise replicas",
 			*p.MinAvailable, ranks, ranks)))
 	}
+	backfill := path.Child("backfill")
+	errs = append(errs, oneOf(backfill, p.Backfill, v1alpha1.BackfillNever, v1alpha1.BackfillLent)...)
+	if p.Backfill == v1alpha1.BackfillLent && spec.Checkpoints(job) == nil {
+		errs = append(errs, field.Invalid(backfill, p.Backfill,
+			"a gang leaves lent capacity after a save: set spec.checkpoint, or set backfill to Never"))
+	}
 	errs = append(errs, optionalName(path.Child("priorityClass"), p.PriorityClass, "PriorityClass")...)
 	return append(errs, validateMinResources(p, path.Child("minResources"))...)
 }
