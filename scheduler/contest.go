@@ -15,9 +15,13 @@ type Contest struct {
 	Preempted bool
 	// Spared: the operator or a user has marked it, and it is preempted after others of its class.
 	Spared bool
-	// Gate of a waiting gang, and since when it has that state.
+	// Gate is the preemption gate of a waiting gang, and since when it has that state.
 	Gate      Gate
 	GateSince metav1.Time
+	// AdmissionGate that the operator has set; "": there is none any more.
+	// NotAdmissible: it is deactivated, or another controller gates it too.
+	AdmissionGate Gate
+	NotAdmissible bool
 	// Needs of a waiting gang, and the free amounts of the queue's own quotas, by flavor.
 	Needs []QuotaNeed
 	Free  map[string]Amounts
@@ -29,16 +33,21 @@ type QuotaNeed struct {
 	Flavors  []string
 }
 
-// Gate is the state of a waiting gang's preemption gate.
+// Gate is the state of a waiting gang's gate.
 type Gate string
 
 const (
-	// GateClosed: the scheduler has not reported that it would preempt for the gang.
+	// GateClosed: the scheduler has reported nothing about the gate.
 	GateClosed Gate = "Closed"
-	// GateBlocks: the scheduler would preempt if the gate were open.
+	// GateBlocks: the scheduler would preempt if the gate were open, or reports that it does not admit the gang
+	// because of the gate.
 	GateBlocks Gate = "Blocks"
 	// GateOpen: the scheduler may preempt.
 	GateOpen Gate = "Open"
 	// GateIgnored: the scheduler has judged the gang and does not support gates.
 	GateIgnored Gate = "Ignored"
 )
+
+// MaxUngated is how many waiting gangs of a queue lose their admission gates, in the order of the queue. The
+// operator cannot close a gate again, so a reservation does not hold the gangs without one.
+const MaxUngated = 16

@@ -35,6 +35,10 @@ type Gang struct {
 	// PreemptionGate keeps the scheduler from preempting for the gang before GangStatus.MayPreempt. Only a
 	// gang with TakesPreemptionGate gets one.
 	PreemptionGate bool
+	// AdmissionGate: the scheduler must not admit the gang yet. A dialect can close such a gate only when it
+	// creates the group: a group without it never gets one. Only QuotaSystems have gates; their Contest shows
+	// whether a gang has one.
+	AdmissionGate bool
 	// Within is the key of a node label: all ranks must have nodes with one value of it, or none starts.
 	// Empty: no such requirement. A dialect that cannot keep it must refuse or hold the gang.
 	Within string

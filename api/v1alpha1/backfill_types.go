@@ -34,7 +34,7 @@ const (
 )
 
 // ReservationReason is why a reservation lapsed.
-// +kubebuilder:validation:Enum=TooOld;DoesNotFit
+// +kubebuilder:validation:Enum=TooOld;DoesNotFit;GateIgnored
 type ReservationReason string
 
 const (
@@ -43,6 +43,8 @@ const (
 	// ReservationDoesNotFit means that the gang no longer fits the nodes, its quota, or the operator's
 	// backfill.maxSharePercent.
 	ReservationDoesNotFit ReservationReason = "DoesNotFit"
+	// ReservationGateIgnored means that Kueue ignores admission gates, so the operator cannot hold others.
+	ReservationGateIgnored ReservationReason = "GateIgnored"
 )
 
 const (

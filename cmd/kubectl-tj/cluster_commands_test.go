@@ -73,6 +73,7 @@ func TestTextOfJobs(t *testing.T) {
 		"quota": "queue-full", "dry-run": "urgent", "failed": "crashes", "draining": "leaves",
 		"restarting": "again", "unseen": "unseen", "hung": "bert", "starts": "llama", "unknown-start": "mixtral",
 		"trains": "trains", "rehearsal": "gpt-rehearsal", "rehearsed": "bert-rehearsal",
+		"reserved": "llama", "lapsed": "llama", "held": "small", "lent": "small", "other-nodes": "small",
 	} {
 		s := serve(t, "jobs/"+file+".yaml")
 		for _, command := range []string{"explain", "timeline", "when"} {

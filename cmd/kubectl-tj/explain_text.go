@@ -35,6 +35,8 @@ func explanationText(job string, e explain.Explanation, now time.Time) string {
 	sayRehearsed(s, e.Rehearsed, now)
 	sayArithmetic(s, e.Arithmetic)
 	sayPreemption(s, e.Preemption)
+	sayReservation(s, e.Reservation, now)
+	sayBackfill(s, e.Backfill, now)
 	sayForecast(s, e.Forecast, now)
 	sayDrain(s, e.Drain, now)
 	if e.Backoff != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/queues"
 )
 
@@ -190,7 +191,8 @@ func runningRows(jobs []queues.Job, now time.Time) [][]string {
 	rows := [][]string{{"JOB", "PHASE", "GPUS", "PRIORITY", "AGE"}}
 	for _, j := range jobs {
 		rows = append(rows, []string{
-			j.Namespace + "/" + j.Name, string(j.Phase), gpusOfJob(j), priority(j), ago(j.Created, now),
+			j.Namespace + "/" + j.Name, joined(", ", string(j.Phase), passText(j)), gpusOfJob(j), priority(j),
+			ago(j.Created, now),
 		})
 	}
 	return rows
@@ -201,10 +203,37 @@ func waitingRows(jobs []queues.Job, now time.Time) [][]string {
 	rows := [][]string{{"TURN", "JOB", "GPUS", "PRIORITY", "AGE", "REASON"}}
 	for i, j := range jobs {
 		rows = append(rows, []string{
-			fmt.Sprint(i + 1), j.Namespace + "/" + j.Name, gpusOfJob(j), priority(j), ago(j.Created, now), j.Reason,
+			fmt.Sprint(i + 1), j.Namespace + "/" + j.Name, gpusOfJob(j), priority(j), ago(j.Created, now),
+			joined(", ", j.Reason, reservationText(j), passText(j)),
 		})
 	}
 	return rows
+}
+
+// reservationText is empty without a reservation.
+func reservationText(j queues.Job) string {
+	switch j.Reservation {
+	case "":
+		return ""
+	case v1alpha1.ReservationPlanned:
+		return "would reserve"
+	case v1alpha1.ReservationLapsed:
+		return "lapsed"
+	}
+	return "reserved"
+}
+
+// passText is empty for a job that does not pass a reservation.
+func passText(j queues.Job) string {
+	switch j.Backfill {
+	case v1alpha1.BackfillOtherNodes:
+		return "" // it uses nothing that is kept
+	case v1alpha1.BackfillIsLent:
+		return "lent"
+	case v1alpha1.BackfillEndsBefore:
+		return "ends before"
+	}
+	return string(j.Backfill)
 }
 
 func gpusOfJob(j queues.Job) string {

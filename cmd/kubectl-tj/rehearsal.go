@@ -87,6 +87,7 @@ func rehearsePolicy(p *v1alpha1.RunPolicy) {
 	p.Suspend, p.TTLSecondsAfterFinished, p.ActiveDeadlineSeconds = nil, nil, nil
 	p.ExpectedSeconds = nil
 	p.SchedulingPolicy.ScheduleTimeoutSeconds = nil
+	p.SchedulingPolicy.Backfill = "" // a recall would interrupt the attempt
 	if p.Liveness != nil && p.Liveness.Mode == v1alpha1.LivenessAct {
 		p.Liveness.Mode = v1alpha1.LivenessWarn // a restart would interrupt the attempt
 	}

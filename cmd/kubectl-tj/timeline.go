@@ -23,8 +23,8 @@ type timelineOptions struct {
 const timelineHelp = `Show the events of a TrainingJob, the oldest first.
 
 They come from the job's status: the last 20 changes of phase, the latest checkpoint, the one from which the
-attempt resumed, the ways of a rehearsal, and the last failure. The server's history, if enabled, has all
-events.
+attempt resumed, the ways of a rehearsal, reservations, and the last failure. The server's history, if
+enabled, has all events.
 
 Exit codes: 0 shown, 1 the job does not exist, or the cluster refused, 2 wrong usage.`
 
@@ -103,6 +103,13 @@ func happened(e timeline.Entry) string {
 		text = fmt.Sprintf("attempt %d resumes%s", e.Attempt, step(" from step ", e))
 	case timeline.WayPlayed:
 		text = fmt.Sprintf("%s ends attempt %d%s", e.Reason, e.Attempt, step(" at step ", e))
+	case timeline.Reserved:
+		return joined(": ", "the operator keeps capacity for the gang", e.Message)
+	case timeline.Lapsed:
+		text = "the reservation lapsed"
+		return joined(": ", text, e.Reason)
+	case timeline.HeldBack:
+		return "the gang fits, and waits since capacity is kept for another gang"
 	case timeline.RankFailed:
 		text = fmt.Sprintf("a rank failed in attempt %d", e.Attempt)
 		return joined(": ", text, joined(", ", e.Message, e.Reason))

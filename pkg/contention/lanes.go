@@ -46,7 +46,9 @@ func (r *reserver) lanesOf(jobs []Job) []*lane {
 			}
 			l := lanes[q.lane]
 			if l == nil {
-				l = &lane{key: q.lane, snapshot: reservation.Snapshot{Now: r.now}}
+				l = &lane{key: q.lane, snapshot: reservation.Snapshot{
+					Now: r.now, Gates: r.gatesOf(j.Backend.Name(), jobs),
+				}}
 				lanes[q.lane] = l
 			}
 			l.snapshot.Waiting = append(l.snapshot.Waiting, r.waiting(j, q))

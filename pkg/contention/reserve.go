@@ -21,6 +21,8 @@ type Reserves struct {
 	Backfills map[preemption.Ref]*observation.Backfill
 	// Recalls are the gangs that must leave lent capacity, if the reservation is written as due.
 	Recalls map[preemption.Ref]Order
+	// Ungated are the gangs whose groups must have no admission gate.
+	Ungated map[preemption.Ref]bool
 }
 
 const (
@@ -39,17 +41,22 @@ func Reserve(p reservation.Policy, c Cluster, recalled map[preemption.Ref]Order)
 		budgets: map[string]scheduler.Amounts{}, recalled: recalled,
 		result: Reserves{
 			Backfills: map[preemption.Ref]*observation.Backfill{}, Recalls: map[preemption.Ref]Order{},
+			Ungated: map[preemption.Ref]bool{},
 		},
 	}
-	if !slices.ContainsFunc(c.Jobs, mayReserve) {
-		return r.result
+	if slices.ContainsFunc(c.Jobs, mayReserve) {
+		r.reserveAll(c)
 	}
+	r.ungate(c.Jobs)
+	return r.result
+}
+
+func (r *reserver) reserveAll(c Cluster) {
 	r.gangs, r.nodes = r.running(c.Jobs), nodesOf(c.State)
 	lanes := r.lanesOf(c.Jobs)
 	for _, l := range lanes {
 		r.pass(l, lanes)
 	}
-	return r.result
 }
 
 // mayReserve reports whether the class of a queued job lets it have a reservation, or its status has to do
@@ -124,7 +131,7 @@ func (r *reserver) conclude(
 	switch {
 	case placed(j.Pods):
 		pass, isHeld = g.Pass, false // its scheduler is placing it
-	case isHeld && len(j.Pods) > 0 && !r.takesBack(j):
+	case !canHold(j), isHeld && len(j.Pods) > 0 && !r.takesBack(j):
 		isHeld = false
 	}
 	if next := hold.Next(isHeld && held.Fits, r.now); next != hold && r.holds < holdWrites {

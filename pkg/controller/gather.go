@@ -99,7 +99,8 @@ func (g *gatherer) gather(ctx context.Context, job *v1alpha1.TrainingJob) (*memo
 			return nil, err
 		}
 	}
-	s.Gang = observation.DescribeGang(s.Job, s.Backend, s.Pods, s.GroupObjects(), clusterObjects)
+	s.Gang = observation.DescribeGang(
+		s.Job, s.Backend, s.Pods, s.GroupObjects(), clusterObjects, g.planner.GatesAdmission(job))
 	if err := g.gatherAdoption(ctx, s); err != nil {
 		return nil, err
 	}

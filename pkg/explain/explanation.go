@@ -43,6 +43,10 @@ type Explanation struct {
 	Liveness *Liveness `json:"liveness,omitempty"`
 	// Forecast is when the job probably starts and ends; nil if the operator estimates neither.
 	Forecast *Forecast `json:"forecast,omitempty"`
+	// Reservation is capacity that is kept for the gang; nil if none is. Backfill is how the gang passes the
+	// reservation of another gang, or how long one held it back; nil if none affects it.
+	Reservation *Reservation `json:"reservation,omitempty"`
+	Backfill    *Backfill    `json:"backfill,omitempty"`
 	// Rehearsal has the checks of a job with spec.rehearsal; nil for other jobs.
 	Rehearsal *Rehearsal `json:"rehearsal,omitempty"`
 	// Rehearsed is the newest rehearsal of this job; nil if none exists, or if rehearsals cannot be read.

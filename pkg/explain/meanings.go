@@ -49,7 +49,7 @@ var meanings = map[string]string{
 	v1alpha1.ReasonWaitingInQueue:        "the scheduler has considered the gang and places others first",
 	v1alpha1.ReasonWaitingBehind:         "there is capacity, but others in the queue come first",
 	v1alpha1.ReasonSchedulerRests:        "the nodes have capacity, but the scheduler does not retry yet",
-	v1alpha1.ReasonRoomReserved:          "the capacity is reserved for a gang of higher priority",
+	v1alpha1.ReasonRoomReserved:          "the capacity is reserved for another gang",
 	v1alpha1.ReasonUnschedulable:         "the scheduler cannot place the entire gang",
 	v1alpha1.ReasonQueueNotFound:         "the queue does not exist",
 	v1alpha1.ReasonQueueClosed:           "the queue is closed",

@@ -26,6 +26,7 @@ func Of(job *v1alpha1.TrainingJob, now time.Time) Explanation {
 		e.Scheduler, e.Queue = s.Scheduler, s.Queue
 		e.Blocker, e.Arithmetic = blockerOf(s.Blocker), arithmeticOf(s.Blocker)
 		e.Preemption, e.Forecast = preemptionOf(s), forecastOf(s)
+		e.Reservation, e.Backfill = reservationOf(s), backfillOf(s, now)
 	}
 	if n := len(st.Transitions); n > 0 && st.Transitions[n-1].Phase == st.Phase {
 		e.Since = timeOf(&st.Transitions[n-1].Time)

@@ -142,9 +142,13 @@ func everyKind() []v1alpha1.TrainingJob {
 	claims := job("claims", v1alpha1.PhaseRunning, 30)
 	claims.Status.ReplicaStatuses[v1alpha1.RoleWorker] = v1alpha1.ReplicaStatus{Replicas: 2, Active: 2}
 	claims.Status.GPUs, claims.Status.GPUsUnknown = 0, "ResourceClaimTemplate all-gpus does not exist"
+	full := queued("full", v1alpha1.ReasonInsufficientResources)
+	full.Status.Scheduling.Reservation = &v1alpha1.ReservationStatus{Phase: v1alpha1.ReservationKept}
+	full.Status.Scheduling.Backfill = &v1alpha1.BackfillStatus{HeldSeconds: 60}
+	partial.Status.Scheduling.Backfill = &v1alpha1.BackfillStatus{How: v1alpha1.BackfillIsLent}
 	return []v1alpha1.TrainingJob{
 		running(), partial, claims, elsewhere, fresh, job("done", v1alpha1.PhaseSucceeded, 900),
-		queued("full", v1alpha1.ReasonInsufficientResources), queued("odd", "SomethingOfAScheduler"),
+		full, queued("odd", "SomethingOfAScheduler"),
 	}
 }
 

@@ -6,6 +6,9 @@ import "mlplatform.example.com/trainingjob-operator/pkg/metric"
 const (
 	nameJobs        = "trainingjob_jobs"
 	nameBlockedJobs = "trainingjob_blocked_jobs"
+
+	nameReservations = "trainingjob_reservations"
+	nameBackfilled   = "trainingjob_backfilled_jobs"
 )
 
 // Names of the series of each job.
@@ -42,6 +45,8 @@ const (
 	labelJob       = "trainingjob"
 	labelState     = "state"
 	labelReason    = "reason"
+	labelPhase     = "phase"
+	labelHow       = "how"
 )
 
 const (
@@ -59,6 +64,12 @@ func SumDescriptions() []metric.Description {
 			Cardinality: "namespaces × about 30 reasons",
 			Help: "Jobs that do not run, by the reason of their blocker. Other stands for reasons of other " +
 				"components."},
+		{Name: nameReservations, Type: metric.Gauge, Labels: []string{labelNamespace, labelPhase},
+			Cardinality: "namespaces × 4 phases",
+			Help:        "Queued jobs with a reservation of capacity, by its phase."},
+		{Name: nameBackfilled, Type: metric.Gauge, Labels: []string{labelNamespace, labelHow},
+			Cardinality: "namespaces × 3 ways",
+			Help:        "Jobs that hold nodes and passed the reservation of another job, by how."},
 	}
 }
 

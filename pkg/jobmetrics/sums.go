@@ -1,6 +1,9 @@
 package jobmetrics
 
-import "mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+import (
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+)
 
 // phases of a job.
 var phases = []v1alpha1.Phase{
@@ -21,6 +24,16 @@ func sums(jobs []*v1alpha1.TrainingJob) []series {
 		counts[key{nameJobs, job.Namespace, string(phaseOf(job))}]++
 		if reason := blockedBy(job); reason != "" {
 			counts[key{nameBlockedJobs, job.Namespace, reason}]++
+		}
+		s := job.Status.Scheduling
+		if s == nil {
+			continue
+		}
+		if r := s.Reservation; r != nil && job.Status.Phase == v1alpha1.PhaseQueued {
+			counts[key{nameReservations, job.Namespace, string(r.Phase)}]++
+		}
+		if b := s.Backfill; b != nil && b.How != "" && spec.HoldsNodes(job) {
+			counts[key{nameBackfilled, job.Namespace, string(b.How)}]++
 		}
 	}
 	list := make([]series, 0, len(counts))

@@ -42,6 +42,12 @@ func newMembers(objects Objects, jobs []v1alpha1.TrainingJob) members {
 			if s.Blocker != nil && waits {
 				p.job.Reason = s.Blocker.Reason
 			}
+			if b := s.Backfill; b != nil {
+				p.job.Backfill = b.How
+			}
+			if r := s.Reservation; r != nil && waits {
+				p.job.Reservation = r.Phase
+			}
 			if e := s.EstimatedStart; e != nil && waits {
 				p.job.StartUnknown = e.Unknown
 				if e.Time != nil {

@@ -103,6 +103,10 @@ type Job struct {
 	// the forecast has no time.
 	Start        *time.Time            `json:"start,omitempty"`
 	StartUnknown v1alpha1.StartUnknown `json:"startUnknown,omitempty"`
+	// Reservation is the phase of the reservation for a waiting job. Backfill is how a job passes the
+	// reservation of another one.
+	Reservation v1alpha1.ReservationPhase `json:"reservation,omitempty"`
+	Backfill    v1alpha1.BackfillHow      `json:"backfill,omitempty"`
 }
 
 // UnknownGPUs reports whether the GPUs of one of the jobs are not known: a sum over them is a lower bound.

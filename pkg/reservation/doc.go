@@ -9,6 +9,7 @@
 //	heads.go     the gangs that get a reservation, and its nodes, moves and lapse
 //	admit.go     which later gangs may start: on other nodes, with a bound, or in lent capacity
 //	recall.go    which gangs leave lent capacity
+//	gates.go     which gangs on Kueue lose their admission gate
 //
 // # Use
 //
@@ -22,7 +23,8 @@
 // Due. An unwritten reservation changes nothing.
 //
 // On Kueue, gangs have Needs without Nodes, and Budgets decide. A budget that the snapshot lacks does not
-// limit a gang: a caller that does not know the quota of a gang leaves ReserveAfter at 0.
+// limit a gang: a caller that does not know the quota of a gang leaves ReserveAfter at 0. Only gangs behind
+// an admission gate can be held there: Ungate returns those that lose theirs.
 //
 // # Invariants
 //

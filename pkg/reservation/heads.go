@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/preemption"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
 // head is a gang for which capacity is reserved.
@@ -81,8 +82,7 @@ func (x *round) reserve(g *Waiting) {
 	}
 	written := g.Reservation
 	if written != nil && written.Phase == Lapsed {
-		if free := written.Changed.Add(written.Changed.Sub(written.Since)); x.s.Now.Before(free) {
-			x.again(free)
+		if x.mustWait(written) {
 			x.result.Reservations[g.Ref] = written
 			return
 		}
@@ -93,7 +93,14 @@ func (x *round) reserve(g *Waiting) {
 		return
 	}
 	h := &head{gang: g, demand: x.table.demandOf(g)}
-	if written == nil && x.fitsNow(h) {
+	switch {
+	case written == nil && x.fitsNow(h):
+		return
+	case x.s.Gates == scheduler.GateIgnored && !x.DryRun:
+		if written == nil {
+			written = &Reservation{Since: x.s.Now}
+		}
+		x.lapse(g, written, GateIgnored)
 		return
 	}
 	if written != nil && !x.s.Now.Before(written.Since.Add(x.MaxAge)) {
@@ -109,6 +116,16 @@ func (x *round) reserve(g *Waiting) {
 	case written != nil && len(x.heads) == 0: // else an earlier reservation takes its place
 		x.lapse(g, written, DoesNotFit)
 	}
+}
+
+// mustWait reports whether a gang gets no reservation yet after one that lapsed.
+func (x *round) mustWait(lapsed *Reservation) bool {
+	if lapsed.Reason == GateIgnored {
+		return x.s.Gates != scheduler.GateBlocks
+	}
+	free := lapsed.Changed.Add(lapsed.Changed.Sub(lapsed.Since))
+	x.again(free)
+	return x.s.Now.Before(free)
 }
 
 // profileFor a gang: without what the earlier reservations claim. Gangs of a higher value need not leave for

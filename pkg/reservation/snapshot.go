@@ -19,6 +19,9 @@ type Snapshot struct {
 	Running []Running
 	// Waiting are the queued gangs of the lane, in any order.
 	Waiting []Waiting
+	// Gates is what the scheduler does about admission gates: GateBlocks, GateIgnored, or "" if this is not
+	// known or the lane needs no gates.
+	Gates scheduler.Gate
 }
 
 // Running is a gang that holds nodes.
@@ -93,6 +96,9 @@ const (
 	TooOld Reason = "TooOld"
 	// DoesNotFit: the gang no longer fits the lane, its budgets, or Policy.MaxSharePercent.
 	DoesNotFit Reason = "DoesNotFit"
+	// GateIgnored: the scheduler ignores admission gates, so that no gang can be held. The gang gets the next
+	// reservation once the scheduler reports that it does not.
+	GateIgnored Reason = "GateIgnored"
 )
 
 // Reservation of capacity for a gang. It takes effect once it is written in the gang's status.

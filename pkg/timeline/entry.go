@@ -40,6 +40,12 @@ const (
 	Resumed Kind = "Resumed"
 	// WayPlayed: the operator ended an attempt of a rehearsal in the way Reason, at Step.
 	WayPlayed Kind = "WayPlayed"
+	// Reserved: the operator keeps capacity for the gang since then. Lapsed: it no longer does, for Reason.
+	// HeldBack: the gang fits and waits since then, because capacity is kept for another one. Only the last
+	// ones are known.
+	Reserved Kind = "Reserved"
+	Lapsed   Kind = "Lapsed"
+	HeldBack Kind = "HeldBack"
 	// RankFailed: a rank failed; only the last one is known.
 	RankFailed Kind = "RankFailed"
 	// Deleted: the job was deleted. If only an upper bound of the time is known, Message states that.
@@ -73,7 +79,16 @@ type Entry struct {
 // rank orders entries of the same second.
 var rank = map[Kind]int{
 	Created: 0, Gap: 1, CheckpointSaved: 2, WayPlayed: 3, RankFailed: 4, Preempted: 5, PhaseEntered: 6,
-	Resumed: 7, Deleted: 8,
+	Resumed: 7, Reserved: 8, HeldBack: 9, Lapsed: 10, Deleted: 11,
+}
+
+// InStatusOnly reports whether only the status of the job has entries of the kind, not the history.
+func (k Kind) InStatusOnly() bool {
+	switch k {
+	case RankFailed, WayPlayed, Reserved, Lapsed, HeldBack:
+		return true
+	}
+	return false
 }
 
 // merge inserts others into phases, which are in order of time. An entry without a time follows its attempt.

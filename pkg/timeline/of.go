@@ -42,6 +42,9 @@ func Of(job *v1alpha1.TrainingJob) []Entry {
 		})
 	}
 	others = append(others, waysOf(st.Rehearsal)...)
+	if st.Scheduling != nil {
+		others = append(others, reservationsOf(st.Scheduling)...)
+	}
 	if job.DeletionTimestamp != nil {
 		others = append(others, Entry{Time: timeOf(job.DeletionTimestamp), Kind: Deleted})
 	}
@@ -65,6 +68,28 @@ func waysOf(r *v1alpha1.RehearsalStatus) []Entry {
 			e.Message = "something else ended the attempt first: the way is played again"
 		}
 		all = append(all, e)
+	}
+	return all
+}
+
+// reservationsOf returns when the reservation for the gang began and lapsed, and since when one holds it.
+func reservationsOf(s *v1alpha1.SchedulingStatus) []Entry {
+	var all []Entry
+	if r := s.Reservation; r != nil && r.Phase != v1alpha1.ReservationPlanned {
+		e := Entry{Time: timeOf(&r.SinceTime), Kind: Reserved}
+		if n := len(r.Nodes); n > 0 {
+			e.Message = "1 node"
+			if n > 1 {
+				e.Message = fmt.Sprintf("%d nodes", n)
+			}
+		}
+		all = append(all, e)
+		if r.Phase == v1alpha1.ReservationLapsed {
+			all = append(all, Entry{Time: timeOf(&r.ChangedTime), Kind: Lapsed, Reason: string(r.Reason)})
+		}
+	}
+	if b := s.Backfill; b != nil && b.HeldSinceTime != nil {
+		all = append(all, Entry{Time: timeOf(b.HeldSinceTime), Kind: HeldBack})
 	}
 	return all
 }

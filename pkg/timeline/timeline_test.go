@@ -158,3 +158,29 @@ func TestOfRecord(t *testing.T) {
 		t.Errorf("got %+v", last)
 	}
 }
+
+// TestReservationsOf: a reservation of a dry run is none; a lapsed one has both times.
+func TestReservationsOf(t *testing.T) {
+	held := v1alpha1.BackfillStatus{HeldSinceTime: new(at(1))}
+	passes := v1alpha1.BackfillStatus{How: v1alpha1.BackfillIsLent}
+	kept := v1alpha1.ReservationStatus{
+		Phase: v1alpha1.ReservationKept, SinceTime: at(1), ChangedTime: at(2), Nodes: []string{"a", "b"},
+	}
+	planned, lapsed := kept, kept
+	planned.Phase = v1alpha1.ReservationPlanned
+	lapsed.Phase, lapsed.Reason, lapsed.Nodes = v1alpha1.ReservationLapsed, v1alpha1.ReservationTooOld, nil
+	for name, c := range map[string]struct {
+		status v1alpha1.SchedulingStatus
+		want   string
+	}{
+		"planned": {v1alpha1.SchedulingStatus{Reservation: &planned}, ""},
+		"kept":    {v1alpha1.SchedulingStatus{Reservation: &kept}, "12:01 Reserved 2 nodes"},
+		"lapsed":  {v1alpha1.SchedulingStatus{Reservation: &lapsed}, "12:01 Reserved\n12:02 Lapsed TooOld"},
+		"held":    {v1alpha1.SchedulingStatus{Backfill: &held}, "12:01 HeldBack"},
+		"passes":  {v1alpha1.SchedulingStatus{Backfill: &passes}, ""},
+	} {
+		if got := text(reservationsOf(&c.status)); got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}

@@ -67,7 +67,7 @@ func TestDecideForManagedJob(t *testing.T) {
 		"managed by another controller": {
 			reason: "the operator ignores even an invalid spec", group: decision.Keep, edit: func(s *Snapshot) {
 				s.Job.Spec.ManagedBy, s.Job.Spec.Image = "example.com/another", ""
-				s.Gang = observation.DescribeGang(s.Job, s.Backend, nil, nil, nil)
+				s.Gang = observation.DescribeGang(s.Job, s.Backend, nil, nil, nil, false)
 			},
 		},
 	}
@@ -75,7 +75,7 @@ func TestDecideForManagedJob(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			job := jobtest.New(2, func(j *v1alpha1.TrainingJob) { j.Spec.ManagedBy = v1alpha1.ManagedByMultiKueue })
 			s := Snapshot{Job: job, Backend: dispatcher{}, Now: now}
-			s.Gang = observation.DescribeGang(job, s.Backend, nil, nil, nil)
+			s.Gang = observation.DescribeGang(job, s.Backend, nil, nil, nil, false)
 			c.edit(&s)
 			before := s.Job.Status.DeepCopy()
 			p := Decide(s)

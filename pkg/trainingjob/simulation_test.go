@@ -152,7 +152,7 @@ func (sim *simulation) snapshot() Snapshot {
 		Nodes:            sim.nodes,
 		Backend:          sim.backend,
 		SchedulerProblem: sim.schedulerProblem,
-		Gang:             observation.DescribeGang(sim.job, sim.backend, sim.pods, nil, nil),
+		Gang:             observation.DescribeGang(sim.job, sim.backend, sim.pods, nil, nil, false),
 		Verdict:          sim.verdict,
 		CreateBackoff:    sim.createBackoff,
 		Woken:            sim.woken,

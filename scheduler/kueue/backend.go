@@ -64,8 +64,8 @@ var clusterKinds = []schema.GroupVersionKind{resourceFlavorKind, workloadPriorit
 func (b Backend) Traits() scheduler.Traits {
 	return scheduler.Traits{
 		ClusterKinds: clusterKinds, ManagedBy: kueuev1beta2.MultiKueueControllerName,
-		PreemptsGangs: scheduler.Of(b.binder).PreemptsGangs,
-		PlacedAcross:  "labels of nodes have changed",
+		PreemptsGangs: scheduler.Of(b.binder).PreemptsGangs, AdmissionGates: true,
+		PlacedAcross: "labels of nodes have changed",
 	}
 }
 

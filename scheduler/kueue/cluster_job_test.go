@@ -181,6 +181,7 @@ func (p *testJob) update(desired *kueuev1beta2.Workload, mine []client.Object) {
 			continue
 		}
 		after := before.DeepCopy()
+		delete(after.Annotations, gatedByKey)
 		maps.Copy(after.Annotations, desired.Annotations)
 		active := after.Spec.Active
 		after.Spec = desired.Spec

@@ -23,7 +23,7 @@ func (Backend) Contest(
 	}
 	c := scheduler.Contest{Value: effectivePriority(wl), Spared: boosted(wl)}
 	if a := wl.Status.Admission; a != nil {
-		c.Queue, c.Holds = string(a.ClusterQueue), held(a)
+		c.Queue, c.Holds, c.AdmissionGate = string(a.ClusterQueue), held(a), admissionGateOf(wl)
 		c.Preempted = isTrue(wl, kueuev1beta2.WorkloadPreempted)
 		if reserved := conditionOf(wl, kueuev1beta2.WorkloadQuotaReserved); reserved != nil {
 			c.Reserved = reserved.LastTransitionTime
@@ -37,6 +37,7 @@ func (Backend) Contest(
 	c.Queue, c.Free = queue.Name, freeByFlavor(queue)
 	c.Needs = quotaNeeds(wl, requests, queue)
 	c.Gate, c.GateSince = gateOf(wl)
+	c.AdmissionGate, c.NotAdmissible = admissionGateOf(wl), notAdmissible(wl)
 	return c, true
 }
 

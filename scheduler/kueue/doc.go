@@ -54,6 +54,9 @@
 // SyncStatus writes to the Workload's status exactly as Kueue's own job integrations do, field owners
 // included, because these decide what a later apply by Kueue removes.
 //
+// A gang that the operator must hold has an admission gate on its Workload (admission_gate.go), so that it
+// never gets quota that it may not use. Kueue accepts the gate at creation only.
+//
 // What the dialect cannot do, and what the operator does instead:
 //
 //   - Kueue guarantees quota, not nodes. Without a binder the pods of an admitted gang are bound one by one.

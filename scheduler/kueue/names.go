@@ -53,13 +53,17 @@ func podSetName(r scheduler.Role) kueuev1beta2.PodSetReference {
 }
 
 // copiedAnnotations returns the job's annotations that Kueue copies from its own jobs to their Workloads
-// (pkg/controller/jobframework/workload.go, NewWorkload; reconciler.go, PropagateAdmissionGatedByAnnotation).
-func copiedAnnotations(g scheduler.Gang) map[string]string {
+// (pkg/controller/jobframework/workload.go, NewWorkload; reconciler.go, PropagateAdmissionGatedByAnnotation),
+// and the operator's admission gate. Before is the current Workload; nil: a new one is made.
+func copiedAnnotations(g scheduler.Gang, before *kueuev1beta2.Workload) map[string]string {
 	kept := map[string]string{}
 	for key, value := range g.JobAnnotations {
-		if key == gatedByAnnotation && value != "" || strings.HasPrefix(key, provReqAnnotationPrefix) {
+		if strings.HasPrefix(key, provReqAnnotationPrefix) {
 			kept[key] = value
 		}
+	}
+	if gates := gatedBy(g, before); gates != "" {
+		kept[gatedByAnnotation] = gates
 	}
 	return kept
 }

@@ -35,6 +35,10 @@ func waitingVerdict(g scheduler.Gang, wl *kueuev1beta2.Workload) scheduler.Verdi
 	if isTrue(wl, kueuev1beta2.WorkloadQuotaReserved) {
 		return checksPendingVerdict(g, wl)
 	}
+	if gate := admissionGateOf(wl); (gate == scheduler.GateClosed || gate == scheduler.GateBlocks) &&
+		len(gatesOf(wl)) == 1 {
+		return admissionGatedVerdict()
+	}
 	c := conditionOf(wl, kueuev1beta2.WorkloadQuotaReserved)
 	if c == nil || c.Message == "" {
 		return scheduler.Verdict{
@@ -56,6 +60,10 @@ func waitingVerdict(g scheduler.Gang, wl *kueuev1beta2.Workload) scheduler.Verdi
 		NextStep: waitingStep(g, wl, c.Reason),
 	}
 	switch c.Reason {
+	case kueuev1beta2.WorkloadAdmissionGated:
+		if gates := withoutOurs(gatesOf(wl)); len(gates) > 0 { // Kueue's message is that of the first gates
+			v.Message = "Admission is gated by: " + strings.Join(gates, ",")
+		}
 	case reasonPending, reasonWaiting,
 		kueuev1beta2.WorkloadQuotaReservedReasonWaitingForQuota,
 		kueuev1beta2.WorkloadQuotaReservedReasonPendingEvaluation:

@@ -27,7 +27,7 @@ func newWorkload(g scheduler.Gang) (*kueuev1beta2.Workload, error) {
 		return nil, err
 	}
 	meta := workloadMeta(g)
-	meta.Annotations = copiedAnnotations(g)
+	meta.Annotations = copiedAnnotations(g, before)
 	ofRoles := g
 	ofRoles.JobAnnotations = nil
 	meta.Annotations[podSetsAnnotation] = hashOf(podSets(ofRoles))

@@ -36,7 +36,7 @@ func snapshotOf(job *v1alpha1.TrainingJob, backend scheduler.Backend) trainingjo
 	return trainingjob.Snapshot{
 		Job: job, Backend: backend, Now: now,
 		Agent:   render.Agent{Image: "agent:1"},
-		Gang:    observation.DescribeGang(job, backend, nil, nil, nil),
+		Gang:    observation.DescribeGang(job, backend, nil, nil, nil, false),
 		Verdict: scheduler.Verdict{Admission: scheduler.Go},
 	}
 }

@@ -84,7 +84,8 @@ func (p *Planner) reserve(
 		if rv := now.Reservation; rv != nil {
 			next.stands = next.stands || rv.Phase == v1alpha1.ReservationKept || rv.Phase == v1alpha1.ReservationDue
 		}
-		if !now.IsWritten(&j.Status) || (before.Held == nil) != (now.Held == nil) {
+		opens := next.Ungated[ref] && j.Contest != nil && j.Contest.AdmissionGate != ""
+		if opens || !now.IsWritten(&j.Status) || (before.Held == nil) != (now.Held == nil) {
 			wake[client.ObjectKeyFromObject(j.TrainingJob)] = true
 		}
 	}
@@ -119,4 +120,18 @@ func (p *Planner) adviseBackfill(s *trainingjob.Snapshot) time.Time {
 		return s.Now.Add(brokerPeriod)
 	}
 	return time.Time{}
+}
+
+// GatesAdmission reports whether the group of a gang has an admission gate until the next pass. A new process
+// leaves gates as they are before its first pass, for a while.
+func (p *Planner) GatesAdmission(job *v1alpha1.TrainingJob) bool {
+	if p == nil || p.backfill == nil || p.backfill.DryRun {
+		return false
+	}
+	if ready, _ := p.ready(); !ready {
+		return true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.brokers.passed && !p.reserved.Ungated[preemption.Ref{UID: job.UID, Attempt: job.Status.Attempt}]
 }

@@ -87,8 +87,8 @@ func (p *Planner) broker(cluster contention.Cluster) []types.NamespacedName {
 // joinContest describes the quota that a gang holds or waits for, if its scheduler decides by quotas.
 func (p *Planner) joinContest(c *contention.Job) {
 	quotas := scheduler.Of(c.Backend).QuotaSystem
-	if quotas == nil || !p.brokering ||
-		!spec.HoldsNodes(c.TrainingJob) && !contention.AwaitsBroker(c.TrainingJob) {
+	if quotas == nil || !p.brokering || !spec.HoldsNodes(c.TrainingJob) &&
+		!contention.AwaitsBroker(c.TrainingJob) && (p.backfill == nil || !contention.Queued(c.TrainingJob)) {
 		return
 	}
 	objects := memory.ObjectsOf(c.Backend, p.Owned.Objects(c.UID))

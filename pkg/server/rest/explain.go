@@ -75,11 +75,11 @@ func (s *Server) timeline(ctx context.Context, in *JobPath) (*TimelineOutput, er
 	return &TimelineOutput{r.Timeline}, nil
 }
 
-// withStatus adds the failure and the ways of a rehearsal in the status, which the history does not record.
+// withStatus adds the entries of the status that the history does not record.
 func withStatus(r history.Record, job *v1alpha1.TrainingJob) []timeline.Entry {
 	all := timeline.OfRecord(r)
 	for _, e := range timeline.Of(job) {
-		if e.Kind != timeline.RankFailed && e.Kind != timeline.WayPlayed {
+		if !e.Kind.InStatusOnly() {
 			continue
 		}
 		later := func(o timeline.Entry) bool {

@@ -51,10 +51,11 @@ func (g Gang) NotServed() (scheduler.Explanation, bool) {
 }
 
 // DescribeGang validates a job and renders its gang for a backend, which may be nil. existing are the gang's
-// objects, clusterObjects those of its scheduler.Traits.ClusterKinds. A finished job has no gang.
+// objects, clusterObjects those of its scheduler.Traits.ClusterKinds. gated: it has an admission gate. A
+// finished job has no gang.
 func DescribeGang(
 	job *v1alpha1.TrainingJob, backend scheduler.Backend, pods []*corev1.Pod,
-	existing, clusterObjects scheduler.Objects,
+	existing, clusterObjects scheduler.Objects, gated bool,
 ) Gang {
 	var g Gang
 	if job.Status.Phase.Finished() {
@@ -62,7 +63,7 @@ func DescribeGang(
 	}
 	g.Invalid = append(validation.Validate(job), validation.ValidateRequest(job)...)
 	if backend != nil {
-		g.describe(job, backend, pods, existing, clusterObjects)
+		g.describe(job, backend, pods, existing, clusterObjects, gated)
 	}
 	if len(g.Errors()) == 0 || job.Status.Attempt == 0 {
 		return g
@@ -82,9 +83,10 @@ func DescribeGang(
 // describe renders the gang for the backend, unless the job is invalid.
 func (g *Gang) describe(
 	job *v1alpha1.TrainingJob, backend scheduler.Backend, pods []*corev1.Pod,
-	existing, clusterObjects scheduler.Objects,
+	existing, clusterObjects scheduler.Objects, gated bool,
 ) {
 	gang := gangOf(job, pods, existing, clusterObjects)
+	gang.AdmissionGate = gated
 	if len(gang.Roles) == 0 {
 		return
 	}

@@ -83,7 +83,7 @@ func TestDescribeGang(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			g := DescribeGang(c.job, c.backend, nil, nil, nil)
+			g := DescribeGang(c.job, c.backend, nil, nil, nil, false)
 			got := described{
 				invalid: len(g.Invalid) > 0, unsupported: len(g.Unsupported) > 0, gang: g.Gang != nil,
 				computed: g.Computed, failed: g.WantedErr != nil, wanted: len(g.Wanted) > 0,
@@ -122,7 +122,7 @@ func TestDescribeGangOfAttempt(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			job := jobtest.New(2, func(j *v1alpha1.TrainingJob) { j.Status.Attempt = c.attempt })
-			g := DescribeGang(job, dialect{}, c.pods, nil, nil).Gang
+			g := DescribeGang(job, dialect{}, c.pods, nil, nil, false).Gang
 			if g.Attempt != c.want || g.HasPods != c.hasPods {
 				t.Errorf("%s: attempt %d, has pods %t; want %d, %t",
 					c.reason, g.Attempt, g.HasPods, c.want, c.hasPods)
@@ -143,7 +143,7 @@ func TestDescribeGangMadeBefore(t *testing.T) {
 		j.Spec.RunPolicy.SchedulingPolicy.MinAvailable = new(int32(5))
 		j.Spec.RunPolicy.SchedulingPolicy.Queue = "other"
 	}
-	g := DescribeGang(jobtest.New(2, submitted, edited), dialect{}, nil, nil, nil)
+	g := DescribeGang(jobtest.New(2, submitted, edited), dialect{}, nil, nil, nil, false)
 	if !g.Known() || len(g.Invalid) == 0 || g.Computed {
 		t.Fatalf("known %t, computed %t, errors %v; want a known gang that is not computed again",
 			g.Known(), g.Computed, g.Invalid)
@@ -153,7 +153,8 @@ func TestDescribeGangMadeBefore(t *testing.T) {
 		t.Errorf("got %d ranks, minAvailable %d, queue %q, submitted as %q; want 4, 3, research, bert-5f2c",
 			g.Gang.Ranks(), g.Gang.MinAvailable, g.Gang.Queue, g.Gang.Submitted)
 	}
-	if g := DescribeGang(jobtest.New(2, edited), dialect{}, nil, nil, nil); g.Known() || g.MadeFrom != nil {
+	g = DescribeGang(jobtest.New(2, edited), dialect{}, nil, nil, nil, false)
+	if g.Known() || g.MadeFrom != nil {
 		t.Error("a job that was never submitted has no gang that exists")
 	}
 }
@@ -182,7 +183,7 @@ func TestGroupName(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			g := DescribeGang(c.job, c.backend, nil, nil, nil)
+			g := DescribeGang(c.job, c.backend, nil, nil, nil, false)
 			if got := g.GroupName(c.backend, c.attempt); got != c.want {
 				t.Errorf("%s: %q, want %q", c.reason, got, c.want)
 			}

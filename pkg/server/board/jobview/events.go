@@ -64,6 +64,12 @@ func eventOf(e *timeline.Entry) Event {
 	case timeline.WayPlayed:
 		out.Says = "Rehearsal: " + e.Reason
 		out.Note = notes(ofAttempt(e.Attempt), strings.TrimPrefix(atStep(e.Step), " of "), e.Message)
+	case timeline.Reserved:
+		out.Says = "Capacity is kept for it"
+	case timeline.Lapsed:
+		out.Says, out.Note = "The reservation lapsed", e.Reason
+	case timeline.HeldBack:
+		out.Says = "Fits, and waits: capacity is kept for another gang"
 	case timeline.RankFailed:
 		out.Says, out.Note = "A rank failed", notes(e.Reason, ofAttempt(e.Attempt), e.Message)
 	case timeline.Deleted:

@@ -13,8 +13,9 @@ var files embed.FS
 
 // pages are the templates of the sections.
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"machine": machine, "moment": moment, "number": func(n int32) string { return number(int64(n)) },
-	"count": func(n int, thing string) string { return count(n, thing) }, "percent": percent,
+	"machine": machine, "moment": moment, "seconds": seconds,
+	"number": func(n int32) string { return number(int64(n)) },
+	"count":  func(n int, thing string) string { return count(n, thing) }, "percent": percent,
 	"count32": count[int32], "odd": func(i int) bool { return i%2 == 1 },
 	"lane": laneTop, "height": laneHeight, "phaseClass": PhaseClass, "phase": phase, "bar": barOf, "add": add,
 	"margin": func() float64 { return laneMargin }, "inside": func() float64 { return 100 - laneMargin - edge },

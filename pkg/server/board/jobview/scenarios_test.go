@@ -256,6 +256,25 @@ var scenarios = map[string]func() Input{
 		})
 		return t.input()
 	},
+	"waits-with-a-reservation": func() Input {
+		t := newScenario("llama-sft", 4).enter(0.1, v1alpha1.PhaseQueued, v1alpha1.ReasonQueued)
+		t.after(12, func(st *v1alpha1.TrainingJobStatus) {
+			at := func(hours time.Duration) metav1.Time { return metav1.NewTime(t.now.Add(hours * time.Hour)) }
+			st.Scheduling.Reservation = &v1alpha1.ReservationStatus{
+				Phase: v1alpha1.ReservationKept, Time: new(at(3)), Nodes: []string{"node-1", "node-2"}, GPUs: 16,
+				SinceTime: at(-6), ChangedTime: at(-6), Moved: 2,
+			}
+			st.Scheduling.Backfill = &v1alpha1.BackfillStatus{HeldSeconds: 540}
+		})
+		return t.input()
+	},
+	"runs-in-lent-capacity": func() Input {
+		t := newScenario("bert-large", 8).enter(0.1, v1alpha1.PhaseQueued, v1alpha1.ReasonQueued).runs(3, 1)
+		t.job.Status.Scheduling.Backfill = &v1alpha1.BackfillStatus{
+			How: v1alpha1.BackfillIsLent, Until: new(metav1.NewTime(t.now.Add(time.Hour))),
+		}
+		return t.input()
+	},
 	"runs": func() Input {
 		t := newScenario("bert-large", 8).enter(0.1, v1alpha1.PhaseQueued, v1alpha1.ReasonQueued).runs(3, 1)
 		t.trains(0, 3700, 8000)

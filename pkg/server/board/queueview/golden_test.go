@@ -40,7 +40,10 @@ const gpu = "nvidia.com/gpu"
 func schedulers() queues.List {
 	waits := []queues.Job{
 		member("team-b", "gpt", v1alpha1.PhaseQueued, 64, high,
-			func(j *queues.Job) { j.Reason, j.StartUnknown = "NotEnoughQuota", v1alpha1.StartNoEndKnown }),
+			func(j *queues.Job) {
+				j.Reason, j.StartUnknown = "NotEnoughQuota", v1alpha1.StartNoEndKnown
+				j.Reservation = v1alpha1.ReservationKept
+			}),
 		member("team-a", "resnet", v1alpha1.PhaseQueued, 8,
 			func(j *queues.Job) { j.Start = new(noon.Add(time.Hour)) }),
 		member("team-a", "fresh", "", 0),
@@ -49,7 +52,8 @@ func schedulers() queues.List {
 		}),
 	}
 	runs := []queues.Job{
-		member("team-a", "llama-70b", v1alpha1.PhaseRunning, 16, high),
+		member("team-a", "llama-70b", v1alpha1.PhaseRunning, 16, high,
+			func(j *queues.Job) { j.Backfill = v1alpha1.BackfillIsLent }),
 		member("team-a", evil, v1alpha1.PhaseStarting, 0),
 	}
 	return queues.List{Items: []queues.Queue{{
