@@ -121,6 +121,7 @@ func newFixtureOn(t testing.TB, backend scheduler.Backend, objects ...client.Obj
 		availability: backends.NewAvailability(nil, f.clock, f.options.Backends, ""),
 		jitter:       func(d time.Duration) time.Duration { return d },
 	}
+	f.dependencies.counts.Complete.Store(true)
 	for _, kind := range append(backend.Kinds(), backends.ClusterKinds(backend)...) {
 		f.dependencies.availability.MarkServed(t.Context(), kind)
 	}

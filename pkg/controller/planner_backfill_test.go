@@ -100,6 +100,8 @@ func TestReservation(t *testing.T) {
 
 	f.options.Planning = reserving()
 	f.restart()
+	f.dependencies.counts.Complete.Store(false) // the informer has not delivered the jobs
+	waiting := f.dependencies.counts.Waiting.Swap(0)
 	f.sync()
 	f.reconcileJob("small")
 	if n := f.podsOf("small"); n != 0 {
@@ -114,6 +116,8 @@ func TestReservation(t *testing.T) {
 	if !again.SinceTime.Equal(&rv.SinceTime) || again.Moved != 0 {
 		t.Errorf("a new process has changed the reservation to %+v", again)
 	}
+	f.dependencies.counts.Waiting.Store(waiting)
+	f.dependencies.counts.Complete.Store(true)
 
 	f.options.Planning = brokering
 	f.restart()

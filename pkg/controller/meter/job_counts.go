@@ -13,7 +13,11 @@ import (
 
 // JobCounts are the numbers of queued and of running jobs in the cache. The periods of what each of them
 // repeats grow with these numbers.
-type JobCounts struct{ Waiting, Running atomic.Int64 }
+type JobCounts struct {
+	Waiting, Running atomic.Int64
+	// Complete is true from when the jobs that the process found at its start are counted.
+	Complete atomic.Bool
+}
 
 // Follow jobs from when the manager runs. Not before: a manager that is to end while it fills informers that
 // were asked for before its start does not end (controller-runtime 0.25.2, runnableGroup.Start: it waits in a
@@ -21,12 +25,17 @@ type JobCounts struct{ Waiting, Running atomic.Int64 }
 func (c *JobCounts) Follow(mgr manager.Manager) error {
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		informer, err := mgr.GetCache().GetInformer(ctx, &v1alpha1.TrainingJob{})
+		var counted cache.ResourceEventHandlerRegistration
 		if err == nil {
-			_, err = informer.AddEventHandler(c)
+			counted, err = informer.AddEventHandler(c)
 		}
-		if err != nil && ctx.Err() == nil {
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
 			return fmt.Errorf("counting the jobs: %w", err)
 		}
+		c.Complete.Store(cache.WaitForCacheSync(ctx.Done(), counted.HasSynced))
 		return nil
 	}))
 }

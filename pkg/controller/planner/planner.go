@@ -196,7 +196,8 @@ func (p *Planner) period() time.Duration {
 
 // Plan makes one pass. It returns the jobs whose status has to be written at once.
 func (p *Planner) Plan(ctx context.Context) ([]types.NamespacedName, error) {
-	if p.Counts.Waiting.Load() == 0 {
+	// Jobs that a new process has not counted yet may wait, and must keep their plans and reservations.
+	if p.Counts.Complete.Load() && p.Counts.Waiting.Load() == 0 {
 		p.keep(nil)
 		if p.brokering {
 			return p.broker(contention.Cluster{}), nil
