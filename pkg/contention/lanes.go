@@ -110,6 +110,7 @@ func (r *reserver) waiting(j *Job, q *queueLimits) reservation.Waiting {
 	}
 	for _, l := range q.limits {
 		g.Within = append(g.Within, budgetOf(l))
+		r.budget(l)
 	}
 	agrees := j.Spec.RunPolicy.SchedulingPolicy.Backfill == v1alpha1.BackfillLent
 	if agrees && spec.Checkpoints(j.TrainingJob) != nil {

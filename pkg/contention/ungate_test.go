@@ -118,6 +118,24 @@ func TestUngated(t *testing.T) {
 	}
 }
 
+// TestUngatedWhenNoGangRuns: a queue limits its gangs also while none of them holds its quota.
+func TestUngatedWhenNoGangRuns(t *testing.T) {
+	state := kueueState("")
+	for _, objects := range state.Objects {
+		for _, o := range objects {
+			if cluster, ok := o.(*kueuev1beta2.ClusterQueue); ok {
+				cluster.Status.FlavorsReservation = nil
+			}
+		}
+	}
+	small := jobOf("small", 5, 1, gated(scheduler.GateBlocks, 8))
+	r := Reserve(reserving, Cluster{Now: now, State: state, Jobs: []Job{small, jobOf("large", 5, 2,
+		gated("", 16), reservesAfter(time.Minute), createdAgo(2*time.Hour), keeps(time.Hour))}}, nil)
+	if b := r.Backfills[small.ref()]; r.Ungated[small.ref()] || b == nil || b.Held == nil {
+		t.Errorf("a gang that would take the reserved quota is not held: %+v", b)
+	}
+}
+
 // TestGatesOf: what one Workload shows holds for all.
 func TestGatesOf(t *testing.T) {
 	jobs := []Job{jobOf("a", 5, 1, gated(scheduler.GateClosed, 8)), jobOf("b", 5, 1, gated("", 8))}
