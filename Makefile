@@ -257,6 +257,10 @@ test-hangs: build ## gangs that hang on all schedulers, with crashes of the oper
 		./test/conformance -args -hangs
 	go test -tags e2e -count 1 -v -timeout 60m -run '^TestHang' ./test/e2e -args -reduced -hangs
 
+.PHONY: test-reservations
+test-reservations: build ## capacity that is kept for large gangs, on all schedulers
+	go test -tags cluster -count 1 -v -timeout 30m -parallel 12 -run '^TestReservations$$' ./test/conformance -args -reservations
+
 .PHONY: test-rehearsals
 test-rehearsals: build ## broken and sound trainers that are rehearsed on all schedulers, and in PyTorch on a real kubelet (as root on Debian)
 	test/e2e/install.sh

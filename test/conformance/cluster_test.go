@@ -137,7 +137,7 @@ func newCluster(schedulers ...string) (*testCluster, error) {
 	return c, nil
 }
 
-// brokerClasses are the priority classes of the scenarios in which the operator preempts.
+// brokerClasses are the priority classes of the scenarios in which the operator preempts or reserves.
 func brokerClasses() []*schedulingv1.PriorityClass {
 	class := func(
 		name, as string, policy corev1.PreemptionPolicy, annotations map[string]string,
@@ -157,6 +157,8 @@ func brokerClasses() []*schedulingv1.PriorityClass {
 		class(misnamed, high, corev1.PreemptLowerPriority, waits("conformance-nowhere")),
 		class(thief, top, corev1.PreemptNever, nil),
 		class(sheltered, low, corev1.PreemptLowerPriority, hour),
+		class(reserves, low, corev1.PreemptLowerPriority,
+			map[string]string{v1alpha1.AnnotationReserveAfter: reserveAfter}),
 	}
 }
 

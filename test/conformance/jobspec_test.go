@@ -23,6 +23,9 @@ type jobSpec struct {
 	class, queue string
 	minAvailable int32
 	timeout      int32
+	// deadline is activeDeadlineSeconds; 0: none. lent: the gang accepts lent capacity.
+	deadline     int64
+	lent         bool
 	suspended    bool
 	cleanPods    v1alpha1.CleanPodPolicy
 	backoffLimit *int32
@@ -65,7 +68,13 @@ func (a jobSpec) job(e *Env) *v1alpha1.TrainingJob {
 	if a.suspended {
 		j.Spec.RunPolicy.Suspend = ptr.To(true)
 	}
+	if a.deadline > 0 {
+		j.Spec.RunPolicy.ActiveDeadlineSeconds = ptr.To(a.deadline)
+	}
 	policy := &j.Spec.RunPolicy.SchedulingPolicy
+	if a.lent {
+		policy.Backfill = v1alpha1.BackfillLent
+	}
 	if label := e.dialect.queueLabel; label != "" {
 		j.Labels = map[string]string{label: cmp.Or(a.queue, defaultQueue)}
 		policy.Queue = ""
