@@ -151,7 +151,7 @@ func New(o *Options, d Dependencies) *Planner {
 
 // Start implements manager.Runnable.
 func (p *Planner) Start(ctx context.Context) error {
-	rest := p.period()
+	rest, last := p.period(), time.Duration(0)
 	for {
 		timer := p.Clock.NewTimer(rest)
 		select {
@@ -162,8 +162,15 @@ func (p *Planner) Start(ctx context.Context) error {
 		}
 		began := p.Clock.Now()
 		p.Pass(ctx)
-		rest = max(p.period(), planShare*p.Clock.Since(began))
+		took := p.Clock.Since(began)
+		rest, last = restAfter(p.period(), last, took), took
 	}
+}
+
+// restAfter returns how long the planner rests after its last two passes. The shorter one counts: a single
+// slow pass has waited for the processor, and a long rest would delay plans and reservations.
+func restAfter(period, last, took time.Duration) time.Duration {
+	return max(period, planShare*min(last, took))
 }
 
 // Pass makes one pass and wakes the jobs that it concerns. Neither an error nor a panic stops the next pass.
