@@ -182,13 +182,13 @@ func (r *reserver) boundOf(j *Job) time.Duration {
 // maxDeadline in seconds is 68 years; a longer time.Duration overflows.
 const maxDeadline = 1<<31 - 1
 
-// running describes the gangs that hold nodes or budgets.
+// running describes the gangs that hold nodes or budgets, also those that are placed and do not run yet.
 func (r *reserver) running(jobs []Job) []reservation.Running {
 	var all []reservation.Running
 	for i := range jobs {
 		j := &jobs[i]
 		r.guard(j, func() {
-			if spec.HoldsNodes(j.TrainingJob) {
+			if spec.HoldsNodes(j.TrainingJob) || placed(j.Pods) {
 				all = append(all, r.runningOf(j))
 			}
 		})
@@ -203,6 +203,9 @@ func (r *reserver) runningOf(j *Job) reservation.Running {
 	}
 	if s := j.Status.Scheduling; s != nil {
 		g.Pass = readPass(s.Backfill)
+	}
+	if bound := r.boundOf(j); bound > 0 && j.Status.Phase == v1alpha1.PhaseQueued {
+		g.End = r.now.Add(bound)
 	}
 	if at, limited := deadlineOf(j); limited && (g.End.IsZero() || at.Before(g.End)) {
 		g.End = at

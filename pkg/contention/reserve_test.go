@@ -208,6 +208,14 @@ func TestReserve(t *testing.T) {
 			[]Job{bert, large(kept), small(waitingPods(time.Second))},
 			map[string]string{"large": "Kept [a b] in 2h0m0s"},
 		},
+		"a gang that is placed and does not run yet": {
+			"it gives its node back, too", scheduler.ClusterState{Complete: true, Nodes: []scheduler.Node{
+				node("a", 8), node("b", 8),
+			}}, nil, []Job{
+				bert, large(kept), jobOf("small", 5, 1, onNative, runs(time.Minute, "b"),
+					waits(time.Minute, reason), lends, passes(v1alpha1.BackfillIsLent)),
+			}, map[string]string{"large": "Kept [a b] in 2h0m0s", "small": "passes Lent"},
+		},
 		"a gang within a domain": {
 			"no domain can be reserved", half, nil,
 			[]Job{bert, large(func(j *Job) {
