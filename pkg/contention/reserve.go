@@ -21,6 +21,8 @@ type Reserves struct {
 	Backfills map[preemption.Ref]*observation.Backfill
 	// Recalls are the gangs that must leave lent capacity, if the reservation is written as due.
 	Recalls map[preemption.Ref]Order
+	// Unfit is since when the gangs with a reservation do not fit at any time.
+	Unfit map[preemption.Ref]time.Time
 	// Ungated are the gangs whose groups must have no admission gate.
 	Ungated map[preemption.Ref]bool
 }
@@ -32,15 +34,16 @@ const (
 	holdWrites = 20
 )
 
-// Reserve makes a pass over the reservations of all lanes. Recalled are the recalls of the last pass: an
-// order keeps its deadline.
-func Reserve(p reservation.Policy, c Cluster, recalled map[preemption.Ref]Order) Reserves {
+// Reserve makes a pass over the reservations of all lanes. Last is the result of the last pass: an order
+// keeps its deadline, and a gang that does not fit keeps its reservation for a while.
+func Reserve(p reservation.Policy, c Cluster, last Reserves) Reserves {
 	r := &reserver{
 		round: &round{now: c.Now, state: c.State, recovered: c.Recovered}, policy: p,
 		queues: map[string]*queueLimits{}, shapes: map[string][]preemption.Need{},
-		budgets: map[string]scheduler.Amounts{}, recalled: recalled,
+		budgets: map[string]scheduler.Amounts{}, last: last,
 		result: Reserves{
 			Backfills: map[preemption.Ref]*observation.Backfill{}, Recalls: map[preemption.Ref]Order{},
+			Unfit:   map[preemption.Ref]time.Time{},
 			Ungated: map[preemption.Ref]bool{},
 		},
 	}
@@ -72,11 +75,11 @@ type reserver struct {
 	policy reservation.Policy
 	gangs  []reservation.Running
 	// queues by their key, shapes of needs, and budgets by their name.
-	queues   map[string]*queueLimits
-	shapes   map[string][]preemption.Need
-	budgets  map[string]scheduler.Amounts
-	recalled map[preemption.Ref]Order
-	result   Reserves
+	queues  map[string]*queueLimits
+	shapes  map[string][]preemption.Need
+	budgets map[string]scheduler.Amounts
+	last    Reserves
+	result  Reserves
 	// back and holds count the gangs of this pass whose pods are taken back, and the writes of holds.
 	back, holds int
 }
@@ -89,6 +92,10 @@ func (r *reserver) pass(l *lane, lanes []*lane) {
 	byName := func(a, b preemption.Node) int { return strings.Compare(a.Name, b.Name) }
 	slices.SortFunc(l.snapshot.Budgets, byName)
 	result := r.policy.Pass(l.snapshot)
+	if head := r.unfit(l, &result); head != nil {
+		r.stay(l, head)
+		return
+	}
 	jobs := make(map[preemption.Ref]*Job, len(l.waiting))
 	for _, j := range l.waiting {
 		jobs[j.ref()] = j
@@ -186,7 +193,7 @@ func (r *reserver) recall(head *Job, victims []preemption.Ref) {
 			For: types.NamespacedName{Namespace: head.Namespace, Name: head.Name}, Waiting: head.ref(),
 			Mode: v1alpha1.PreemptionSave, Deadline: r.now.Add(head.maxDelay()), Recalls: true,
 		}
-		if last, known := r.recalled[ref]; known && last.Waiting == order.Waiting {
+		if last, known := r.last.Recalls[ref]; known && last.Waiting == order.Waiting {
 			order.Deadline = last.Deadline
 		}
 		r.result.Recalls[ref] = order

@@ -60,14 +60,14 @@ func (w *reserveContest) step() {
 		name := w.nodes[w.rng.IntN(len(w.nodes))]
 		w.down[name] = !w.down[name]
 	}
-	recalled := w.last.Recalls
+	last := w.last
 	if w.rng.IntN(20) == 0 {
-		recalled = nil // another process
+		last = Reserves{} // another process
 	}
 	state := w.state()
 	cluster := Cluster{Now: w.now, State: state, Jobs: w.jobs}
-	w.last = Reserve(reserving, cluster, recalled)
-	again := Reserve(reserving, cluster, recalled)
+	w.last = Reserve(reserving, cluster, last)
+	again := Reserve(reserving, cluster, last)
 	w.check(again)
 	w.write()
 	w.leave()

@@ -250,8 +250,11 @@ func TestReserve(t *testing.T) {
 			if tc.policy != nil {
 				tc.policy(&p)
 			}
-			got := map[string]string{}
-			for ref, b := range Reserve(p, Cluster{Now: now, State: tc.state, Jobs: tc.jobs}, nil).Backfills {
+			got, last := map[string]string{}, Reserves{Unfit: map[preemption.Ref]time.Time{}}
+			for _, j := range tc.jobs {
+				last.Unfit[j.ref()] = now.Add(-p.Placing)
+			}
+			for ref, b := range Reserve(p, Cluster{Now: now, State: tc.state, Jobs: tc.jobs}, last).Backfills {
 				got[string(ref.UID)] = lineOf(b)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -270,7 +273,7 @@ func TestReserveRecalls(t *testing.T) {
 	other := jobOf("other", 5, 1, runs(time.Hour, "a"))
 	state := scheduler.ClusterState{Complete: true, Nodes: []scheduler.Node{node("a", 8), node("b", 0)}}
 	pass := func(last map[preemption.Ref]Order, jobs ...Job) Reserves {
-		return Reserve(reserving, Cluster{Now: now, State: state, Jobs: jobs}, last)
+		return Reserve(reserving, Cluster{Now: now, State: state, Jobs: jobs}, Reserves{Recalls: last})
 	}
 	got := pass(nil, large, lent)
 	order, ordered := got.Recalls[lent.ref()]
@@ -310,7 +313,7 @@ func TestReserveTakesBackFew(t *testing.T) {
 		jobs = append(jobs, jobOf(name, 5, 1, onNative, lacksNodes, waitingPods(time.Minute)))
 	}
 	held := 0
-	backfills := Reserve(reserving, Cluster{Now: now, State: state, Jobs: jobs}, nil).Backfills
+	backfills := Reserve(reserving, Cluster{Now: now, State: state, Jobs: jobs}, Reserves{}).Backfills
 	for _, b := range slices.Collect(maps.Values(backfills)) {
 		if b.Held != nil {
 			held++
@@ -318,5 +321,40 @@ func TestReserveTakesBackFew(t *testing.T) {
 	}
 	if held != takenBack {
 		t.Errorf("%d gangs lose their pods, want %d", held, takenBack)
+	}
+}
+
+// TestReserveStaysForAWhile: a gang that does not fit for a moment keeps its reservation, and gangs that come
+// later are held.
+func TestReserveStaysForAWhile(t *testing.T) {
+	large := jobOf("large", 5, 2, onNative, lacksNodes, reservesAfter(time.Minute), createdAgo(2*time.Hour),
+		keeps(0, "a", "b"))
+	lent := jobOf("lent", 5, 1, runs(time.Hour, "a"), lends, passes(v1alpha1.BackfillIsLent))
+	small, higher := jobOf("small", 5, 1, onNative, lacksNodes), jobOf("higher", 6, 1, onNative, lacksNodes)
+	state := scheduler.ClusterState{Complete: true, Nodes: []scheduler.Node{node("a", 8)}} // b is not ready
+	pass := func(at time.Time, last Reserves) Reserves {
+		return Reserve(reserving, Cluster{Now: at, State: state, Jobs: []Job{large, lent, small, higher}}, last)
+	}
+	first := pass(now, Reserves{Recalls: map[preemption.Ref]Order{lent.ref(): {Waiting: large.ref()}}})
+	for _, got := range []Reserves{first, pass(now.Add(reserving.Placing-time.Second), first)} {
+		if r := got.Backfills[large.ref()].Reservation; r == nil || r.Phase == v1alpha1.ReservationLapsed {
+			t.Errorf("the reservation is %+v", r)
+		}
+		if b := got.Backfills[small.ref()]; b == nil || b.Held == nil || b.Held.Name != "large" {
+			t.Errorf("the later gang has %+v", b)
+		}
+		if b := got.Backfills[higher.ref()]; b != nil && b.Held != nil {
+			t.Errorf("a gang of a higher value is held: %+v", b)
+		}
+		if len(got.Recalls) != 1 {
+			t.Errorf("the recalls are %+v", got.Recalls)
+		}
+	}
+	later := pass(now.Add(reserving.Placing), first)
+	if r := later.Backfills[large.ref()].Reservation; r == nil || r.Phase != v1alpha1.ReservationLapsed {
+		t.Errorf("after a while the reservation is %+v", r)
+	}
+	if b := later.Backfills[small.ref()]; b != nil && b.Held != nil {
+		t.Errorf("the later gang has %+v", b)
 	}
 }

@@ -99,7 +99,7 @@ func TestUngated(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			jobs := append(c.jobs, jobOf("bert", 5, 1, gated("", 8), runs(time.Hour, "a"), endsIn(time.Hour)))
-			r := Reserve(reserving, Cluster{Now: now, State: c.state, Jobs: jobs}, nil)
+			r := Reserve(reserving, Cluster{Now: now, State: c.state, Jobs: jobs}, Reserves{})
 			var got []string
 			for ref, open := range r.Ungated {
 				if open {
@@ -130,7 +130,7 @@ func TestUngatedWhenNoGangRuns(t *testing.T) {
 	}
 	small := jobOf("small", 5, 1, gated(scheduler.GateBlocks, 8))
 	r := Reserve(reserving, Cluster{Now: now, State: state, Jobs: []Job{small, jobOf("large", 5, 2,
-		gated("", 16), reservesAfter(time.Minute), createdAgo(2*time.Hour), keeps(time.Hour))}}, nil)
+		gated("", 16), reservesAfter(time.Minute), createdAgo(2*time.Hour), keeps(time.Hour))}}, Reserves{})
 	if b := r.Backfills[small.ref()]; r.Ungated[small.ref()] || b == nil || b.Held == nil {
 		t.Errorf("a gang that would take the reserved quota is not held: %+v", b)
 	}

@@ -65,7 +65,7 @@ func (p *Planner) reserve(
 	}
 	last := p.reserved
 	next := reserved{
-		Reserves: contention.Reserve(*p.backfill, cluster, last.Recalls), seen: map[preemption.Ref]bool{},
+		Reserves: contention.Reserve(*p.backfill, cluster, last.Reserves), seen: map[preemption.Ref]bool{},
 	}
 	for i := range cluster.Jobs {
 		j := &cluster.Jobs[i]
