@@ -305,8 +305,7 @@ type Preemption struct {
 // whose PriorityClass has the annotation mlplatform.example.com/reserve-after-seconds get a reservation.
 type Backfill struct {
 	// Mode is Off, DryRun or Reserve. DryRun: status.scheduling.reservation of such a gang reports what the
-	// operator would keep. Reserve: the operator keeps it, and gangs that come later start only if they use
-	// other nodes, end before, or leave after a save. Modes other than Off require preemption.mode Broker.
+	// operator would keep. Modes other than Off require preemption.mode Broker.
 	Mode BackfillMode `json:"mode"`
 	// MaxReservations is the maximum number of reservations at a time, 1 to 4: for each scheduler, and with
 	// Kueue for each ClusterQueue.
