@@ -233,16 +233,20 @@ func deadlineOf(j *Job) (time.Time, bool) {
 	return j.since().Add(time.Duration(left) * time.Second), true
 }
 
-// budget adds the free amounts of a queue, of the resources that it limits.
-func (r *reserver) budget(l scheduler.QueueLimit) {
-	if r.budgets == nil {
-		r.budgets = map[string]scheduler.Amounts{}
+// budget adds the limit of a queue.
+func (r *reserver) budget(l scheduler.QueueLimit) { r.budgets[budgetOf(l)] = l }
+
+// freeIn returns the free amounts of a queue, of the resources that it limits. The status of a queue can be
+// older than a gang that has begun: together the gangs and what is free never exceed the limit.
+func (r *reserver) freeIn(name string) scheduler.Amounts {
+	l, free := r.budgets[name], scheduler.Amounts{}
+	for resource, limit := range l.Limit {
+		for i := range r.gangs {
+			limit -= r.gangs[i].Holds[name][resource]
+		}
+		free[resource] = max(0, min(l.Free[resource], limit))
 	}
-	free := scheduler.Amounts{}
-	for name := range l.Limit {
-		free[name] = l.Free[name]
-	}
-	r.budgets[budgetOf(l)] = free
+	return free
 }
 
 // placed reports whether a rank of a gang has a node.

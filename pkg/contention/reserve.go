@@ -40,7 +40,7 @@ func Reserve(p reservation.Policy, c Cluster, last Reserves) Reserves {
 	r := &reserver{
 		round: &round{now: c.Now, state: c.State, recovered: c.Recovered}, policy: p,
 		queues: map[string]*queueLimits{}, shapes: map[string][]preemption.Need{},
-		budgets: map[string]scheduler.Amounts{}, last: last,
+		budgets: map[string]scheduler.QueueLimit{}, last: last,
 		result: Reserves{
 			Backfills: map[preemption.Ref]*observation.Backfill{}, Recalls: map[preemption.Ref]Order{},
 			Unfit:   map[preemption.Ref]time.Time{},
@@ -77,7 +77,7 @@ type reserver struct {
 	// queues by their key, shapes of needs, and budgets by their name.
 	queues  map[string]*queueLimits
 	shapes  map[string][]preemption.Need
-	budgets map[string]scheduler.Amounts
+	budgets map[string]scheduler.QueueLimit
 	last    Reserves
 	result  Reserves
 	// back and holds count the gangs of this pass whose pods are taken back, and the writes of holds.
@@ -86,8 +86,8 @@ type reserver struct {
 
 func (r *reserver) pass(l *lane, lanes []*lane) {
 	l.snapshot.Nodes, l.snapshot.Running = r.without(l, lanes), r.gangs
-	for name, free := range r.budgets {
-		l.snapshot.Budgets = append(l.snapshot.Budgets, preemption.Node{Name: name, Free: free})
+	for name := range r.budgets {
+		l.snapshot.Budgets = append(l.snapshot.Budgets, preemption.Node{Name: name, Free: r.freeIn(name)})
 	}
 	byName := func(a, b preemption.Node) int { return strings.Compare(a.Name, b.Name) }
 	slices.SortFunc(l.snapshot.Budgets, byName)

@@ -136,6 +136,30 @@ func TestUngatedWhenNoGangRuns(t *testing.T) {
 	}
 }
 
+// TestStaleQueueStatus: a gang that has begun counts once, also if the status of its queue is older.
+func TestStaleQueueStatus(t *testing.T) {
+	small := jobOf("small", 5, 1, gated(scheduler.GateBlocks, 8))
+	bert := jobOf("bert", 5, 3, gated("", 24), runs(time.Hour, "a", "a", "a"), endsIn(time.Hour))
+	short := jobOf("short", 5, 1, gated("", 8), runs(time.Minute, "b"), endsIn(time.Minute))
+	large := jobOf("large", 5, 4, gated("", 32), reservesAfter(time.Minute), createdAgo(2*time.Hour),
+		keeps(time.Hour))
+	state := kueueState("")
+	for _, objects := range state.Objects {
+		for _, o := range objects {
+			if cluster, ok := o.(*kueuev1beta2.ClusterQueue); ok {
+				cluster.Spec.ResourceGroups[0].Flavors[0].Resources[0].NominalQuota = resource.MustParse("32")
+				cluster.Status.FlavorsReservation[0].Resources[0].Total = resource.MustParse("24")
+			}
+		}
+	}
+	r := Reserve(reserving, Cluster{
+		Now: now, State: state, Jobs: []Job{bert, short, large, small},
+	}, Reserves{})
+	if b := r.Backfills[small.ref()]; r.Ungated[small.ref()] || b == nil || b.Held == nil {
+		t.Errorf("all 32 GPUs are in use, and 8 seem to be free: %+v", b)
+	}
+}
+
 // TestGatesOf: what one Workload shows holds for all.
 func TestGatesOf(t *testing.T) {
 	jobs := []Job{jobOf("a", 5, 1, gated(scheduler.GateClosed, 8)), jobOf("b", 5, 1, gated("", 8))}
