@@ -226,7 +226,7 @@ func messageOf(rv *reservation.Reservation, gpus int64) string {
 	if gpus > 0 {
 		what += fmt.Sprintf(" (%d GPUs)", gpus)
 	}
-	from := "at an unknown time, since not all running jobs have a known end"
+	from := "until the gang can start, which is unknown: not all running jobs have a known end"
 	if !rv.Time.IsZero() {
 		from = "from about " + rv.Time.UTC().Format(clockTime)
 	}

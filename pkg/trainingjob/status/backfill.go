@@ -30,7 +30,7 @@ func refreshBackfill(o *observation.Observation, p *decision.Plan) bool {
 
 // reservedBlocker explains that another gang goes first.
 func reservedBlocker(held *observation.Held) v1alpha1.Blocker {
-	first, what, from := "a job of another namespace", "its quota is reserved", "at an unknown time"
+	first, what, start := "a job of another namespace", "its quota is reserved", "when it starts is unknown"
 	if held.Name != "" {
 		first = "job " + held.Name
 	}
@@ -38,11 +38,11 @@ func reservedBlocker(held *observation.Held) v1alpha1.Blocker {
 		what = observation.Plural(int32(held.Nodes), "node") + " are reserved"
 	}
 	if !held.Time.IsZero() {
-		from = "at about " + held.Time.UTC().Format("2006-01-02 15:04 MST")
+		start = "it probably starts at about " + held.Time.UTC().Format("2006-01-02 15:04 MST")
 	}
 	return v1alpha1.Blocker{
 		Reason:  v1alpha1.ReasonRoomReserved,
-		Message: fmt.Sprintf("%s for %s, which goes first and probably starts %s", what, first, from),
+		Message: fmt.Sprintf("%s for %s, which goes first; %s", what, first, start),
 		NextStep: "to start earlier, set runPolicy.activeDeadlineSeconds so that the job ends before, or " +
 			"schedulingPolicy.backfill Lent with spec.checkpoint",
 	}
