@@ -39,6 +39,9 @@ type Gang struct {
 	// creates the group: a group without it never gets one. Only QuotaSystems have gates; their Contest shows
 	// whether a gang has one.
 	AdmissionGate bool
+	// Recalls is how often the gang returned capacity that was lent to it. A QuotaSystem takes back the quota
+	// of before the last recall; every other gang keeps its quota from attempt to attempt.
+	Recalls int32
 	// Within is the key of a node label: all ranks must have nodes with one value of it, or none starts.
 	// Empty: no such requirement. A dialect that cannot keep it must refuse or hold the gang.
 	Within string

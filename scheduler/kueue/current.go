@@ -3,6 +3,7 @@ package kueue
 import (
 	"cmp"
 	"slices"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,6 +15,16 @@ import (
 // podSetsAnnotation holds a hash of the Workload's pod sets as last applied. The pod sets from the API server
 // cannot be compared: other admission plugins may add to them.
 const podSetsAnnotation = "mlplatform.example.com/pod-sets"
+
+// recallsAnnotation is how often the gang had returned lent capacity before; absent: never.
+const recallsAnnotation = "mlplatform.example.com/recalls"
+
+func recallsOf(g scheduler.Gang) string {
+	if g.Recalls == 0 {
+		return ""
+	}
+	return strconv.Itoa(int(g.Recalls))
+}
 
 // workloadsIn returns the existing Workloads among objects, the oldest first.
 func workloadsIn(objs []client.Object) []*kueuev1beta2.Workload {
@@ -72,10 +83,11 @@ func isSettled(wl *kueuev1beta2.Workload) bool {
 // standsFor reports whether a Workload is, or can become, the gang's. One without quota is updated in place
 // and keeps its place in the queue. One with quota must have the gang's pod sets. Before any rank runs it
 // must also have the gang's queue and topology, unless it is about to lose the quota. Once ranks run, edits
-// of the job's labels and annotations take effect only after the quota is released.
+// of the job's labels and annotations take effect only after the quota is released. One from before a recall
+// gives its quota back: its successor has an admission gate again.
 func standsFor(g scheduler.Gang, wl *kueuev1beta2.Workload) bool {
 	switch {
-	case !isKept(wl):
+	case !isKept(wl), wl.Annotations[recallsAnnotation] != recallsOf(g):
 		return false
 	case !isSettled(wl):
 		return true

@@ -39,6 +39,14 @@ func TestEdits(t *testing.T) {
 	}{
 		"nothing":          {nothing, nothing, stays, stays, stays},
 		"the next attempt": {nothing, func(g *scheduler.Gang) { g.Attempt = 2 }, stays, stays, stays},
+		"a recall": {nothing, func(g *scheduler.Gang) {
+			g.Attempt, g.Recalls = 2, 1
+		}, replaced, replaced, replaced},
+		"the attempt after a recall": {func(g *scheduler.Gang) {
+			g.Attempt, g.Recalls = 2, 1
+		}, func(g *scheduler.Gang) {
+			g.Attempt, g.Recalls = 3, 1
+		}, stays, stays, stays},
 		"another command": {nothing, func(g *scheduler.Gang) {
 			g.Roles[0].Template.Spec.Containers[0].Command = []string{"other"}
 		}, stays, stays, stays},

@@ -31,6 +31,9 @@ func newWorkload(g scheduler.Gang) (*kueuev1beta2.Workload, error) {
 	ofRoles := g
 	ofRoles.JobAnnotations = nil
 	meta.Annotations[podSetsAnnotation] = hashOf(podSets(ofRoles))
+	if recalls := recallsOf(g); recalls != "" {
+		meta.Annotations[recallsAnnotation] = recalls
+	}
 	wl := &kueuev1beta2.Workload{
 		TypeMeta: metav1.TypeMeta{
 			APIVersion: workloadKind.GroupVersion().String(), Kind: workloadKind.Kind,
@@ -93,8 +96,9 @@ func newName(g scheduler.Gang, try int) string {
 		Class   classKey
 		MaxTime *int32
 		PodSets []kueuev1beta2.PodSet
-		Try     int `json:",omitempty"`
-	}{string(g.Owner.UID), g.Queue, classKeyOf(g), maxExecutionTime(g), podSets(g), try})
+		Try     int   `json:",omitempty"`
+		Recalls int32 `json:",omitempty"`
+	}{string(g.Owner.UID), g.Queue, classKeyOf(g), maxExecutionTime(g), podSets(g), try, g.Recalls})
 	name := g.Name
 	if most := validation.DNS1123LabelMaxLength - 1 - len(hash); len(name) > most {
 		name = strings.TrimRight(name[:most], "-")

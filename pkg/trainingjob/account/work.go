@@ -72,6 +72,9 @@ func interrupted(job *v1alpha1.TrainingJob) (since time.Time, is bool) {
 
 // recordLoss adds the work that the end of a drained attempt lost, given the resume point of the next one.
 func recordLoss(o *observation.Observation, p *decision.Plan, now *v1alpha1.CheckpointPoint) {
+	if d := o.Job.Status.Drain; d != nil && d.MakesRoom != nil && d.MakesRoom.Recalls {
+		work(p).Recalled++
+	}
 	began, ended, ran := lastRun(o.Job)
 	steps, lost := forgone(o.Job, now, seconds(ended.Sub(began)))
 	if !ran && steps == 0 {
@@ -95,9 +98,6 @@ func recordLoss(o *observation.Observation, p *decision.Plan, now *v1alpha1.Chec
 	if d := o.Job.Status.Drain; d != nil && d.Cause == v1alpha1.CauseBrokered {
 		w.PreemptedLostGPUSeconds += lost * o.Job.Status.GPUs
 		recordAnswer(w, d, steps == 0)
-		if d.MakesRoom != nil && d.MakesRoom.Recalls {
-			w.Recalled++
-		}
 	}
 	setGoodput(o, p)
 }

@@ -32,6 +32,9 @@ func Gang(job *v1alpha1.TrainingJob, attempt int32, hasPods bool) scheduler.Gang
 		JobLabels:              job.Labels,
 		JobAnnotations:         job.Annotations,
 	}
+	if w := job.Status.Work; w != nil {
+		g.Recalls = w.Recalled
+	}
 	left := g.MinAvailable
 	ofRoles := spec.RoleMinima(job)
 	for _, r := range spec.Roles(job) {
