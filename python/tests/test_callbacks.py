@@ -72,9 +72,14 @@ class CallbacksTest(unittest.TestCase):
         c = self.callback("huggingface", job, transformers=module("transformers", TrainerCallback=object))
         args = Fake(device="cpu", output_dir="/c", num_train_epochs=1)
         state = Fake(global_step=3, max_steps=9, epoch=0.3)
-        control = Fake(should_save=False, should_evaluate=False, should_training_stop=False)
+        control = Fake(
+            should_log=True, should_save=False, should_evaluate=False, should_training_stop=False
+        )
         c.on_train_begin(args, state, control)
+        c.on_step_end(args, state, control)
+        self.assertEqual([], job.calls)  # the step has no metrics yet
         c.on_log(args, state, control, logs={"loss": 0.5, "epoch": 0.3, "note": "x"})
+        control.should_log = False
         c.on_step_end(args, state, control)
         self.assertFalse(control.should_save or control.should_training_stop)
         job.saves = job.should_stop = True

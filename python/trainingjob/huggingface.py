@@ -26,7 +26,8 @@ class TrainingJobCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]
         self._metrics, self._stopped = {}, False
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        self._report(args, state)
+        if not control.should_log:  # on_log follows, with the metrics of this step
+            self._report(args, state)
         save, stop = _torch.broadcast(self._job.should_save(), self._job.should_stop, args.device)
         if save:
             control.should_save = True
