@@ -227,6 +227,12 @@ var brokenTrainers = map[string]trainerCase{
 		message: "it saved in 3s and then exited with 1: a preemption forgives that, a drained rank seen late " +
 			"counts as a failure; exit with 0", result: resultPassed,
 	},
+	"is ended by SIGTERM while it exits": {
+		change: edit(3, func(a *attempt) { a.ExitCode = new(int32(143)) }), end: over,
+		warned: []v1alpha1.RehearsalCheckName{v1alpha1.CheckExit},
+		message: "it saved in 3s, and SIGTERM ended it while it exited (143): a preemption forgives that, a " +
+			"drained rank seen late counts as a failure; ignore SIGTERM after the save", result: resultPassed,
+	},
 	"never reports": {
 		change: each(func(a *attempt) {
 			a.EndStep, a.EndPhase, a.SavedAfterSeconds, a.ExitCode = nil, "Starting", nil, nil

@@ -186,6 +186,9 @@ func (g *play) exit() verdict {
 		case *a.ExitCode == killedCode:
 			worst = warning(a.Attempt, "it %s and then did not exit, so it was killed: exit with 0 after "+
 				"the save", saved)
+		case *a.ExitCode == terminatedCode:
+			worst = warning(a.Attempt, "it %s, and SIGTERM ended it while it exited (143): a preemption forgives "+
+				"that, a drained rank seen late counts as a failure; ignore SIGTERM after the save", saved)
 		default:
 			worst = warning(a.Attempt, "it %s and then exited with %d: a preemption forgives that, a "+
 				"drained rank seen late counts as a failure; exit with 0", saved, *a.ExitCode)
@@ -202,8 +205,11 @@ func (g *play) exit() verdict {
 	return notSeen("no exit after a save was seen yet")
 }
 
-// killedCode is the exit code of a trainer that was killed.
-const killedCode = 137
+// Exit codes of a trainer that SIGKILL and SIGTERM ended.
+const (
+	killedCode     = 137
+	terminatedCode = 143
+)
 
 // savedIn returns that an attempt saved, and in which time if the operator saw it.
 func savedIn(a *attempt) string {

@@ -3,6 +3,8 @@ import logging
 import os
 import pathlib
 import signal
+import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -251,6 +253,16 @@ class JobTest(unittest.TestCase):
         if child == 0:
             os._exit(0 if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL else 1)
         self.assertEqual(0, os.waitpid(child, 0)[1])
+
+    def test_exit_code_if_sigterm_comes_late(self):
+        program = (
+            "import os, signal; from trainingjob import job\n"
+            "class Late:\n"
+            "    def __del__(self, kill=os.kill, pid=os.getpid(), term=signal.SIGTERM): kill(pid, term)\n"
+            "late = Late(); job.report(1)"
+        )
+        end = subprocess.run([sys.executable, "-c", program], env={**os.environ, **self.env}, check=False)
+        self.assertEqual(0, end.returncode)
 
     def test_commit_rejects_what_is_not_complete(self):
         job = self.job()

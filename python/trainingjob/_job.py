@@ -1,5 +1,6 @@
 """The job of this process. docs/checkpoints.md of the operator describes the contract."""
 
+import atexit
 import json
 import logging
 import os
@@ -359,6 +360,12 @@ class Job:
         if previous is not None:  # otherwise it belongs to a library in C, which Python cannot call
             self._previous = previous
             signal.signal(signal.SIGTERM, self._on_sigterm)
+            atexit.register(self._at_exit)
+
+    def _at_exit(self) -> None:
+        """While Python exits it restores the default handlers, and SIGTERM would change the exit code."""
+        if signal.getsignal(signal.SIGTERM) == self._on_sigterm:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
     def _on_sigterm(self, number: int, frame: Optional[FrameType]) -> None:
         self._terminated = self._owes_save = True

@@ -4,6 +4,7 @@ A line for each step goes to LOG, where the test compares attempts.
 docs/checkpoints.md explains the variables.
 """
 
+import atexit
 import hashlib
 import json
 import os
@@ -27,6 +28,8 @@ class Gang:
         """reports: this reports and answers requests; otherwise the framework or package trainingjob does."""
         self.first, self.reports, self.terminated, self.command, self.done = first, reports, False, {}, ""
         signal.signal(signal.SIGTERM, self._terminate)
+        # While Python exits it restores the default handlers.
+        atexit.register(signal.signal, signal.SIGTERM, signal.SIG_IGN)
 
     def _terminate(self, *_):
         self.terminated = True
