@@ -255,6 +255,29 @@ func TestExitUnknownIsNotSeen(t *testing.T) {
 	}
 }
 
+// TestQuickReadsAreNotSeen: the agent looks 50 times a second, so it misses quick reads.
+func TestQuickReadsAreNotSeen(t *testing.T) {
+	for name, c := range map[string]struct {
+		change  func([]attempt) []attempt
+		outcome v1alpha1.RehearsalOutcome
+		message string
+	}{
+		"in every attempt": {each(func(a *attempt) { a.Evidence.LoadedRanks = min(1, a.Evidence.LoadedRanks) }),
+			v1alpha1.RehearsalNotSeen, "1 of 4 ranks were seen reading it: the others read it in an instant, or get " +
+				"the state from them"},
+		"in the last attempt": {edit(5, func(a *attempt) { a.Evidence.LoadedRanks = 1 }),
+			v1alpha1.RehearsalPassed, "4 of 4 ranks"},
+	} {
+		checks, _ := Judge(policy, c.change(sound()), over)
+		i := slices.IndexFunc(checks, func(c v1alpha1.RehearsalCheck) bool {
+			return c.Name == v1alpha1.CheckLoaded
+		})
+		if checks[i].Outcome != c.outcome || checks[i].Message != c.message {
+			t.Errorf("%s: %s: %s", name, checks[i].Outcome, checks[i].Message)
+		}
+	}
+}
+
 // TestRetentionWaitsForNewSaves: the agent deletes nothing for a save that is too new, so only checkpoints
 // that are older than the saves of two attempts count.
 func TestRetentionWaitsForNewSaves(t *testing.T) {

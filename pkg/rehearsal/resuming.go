@@ -116,11 +116,13 @@ func (g *play) loaded() verdict {
 				a.Attempt, *a.ResumeStep, e.LoadedOther)
 		case e.LoadedRanks == 0:
 		case e.LoadedRanks < e.Ranks:
-			seen = warning(a.Attempt, "%d of %d ranks read it: the others may get the state from them", e.LoadedRanks,
-				e.Ranks)
+			if seen.outcome != v1alpha1.RehearsalPassed {
+				seen = notSeen("%d of %d ranks were seen reading it: the others read it in an instant, or get the "+
+					"state from them", e.LoadedRanks, e.Ranks)
+			}
 		case e.Ranks < g.Ranks && seen.outcome == "":
 			seen = notSeen("%d of %d ranks read it; the others were not seen", e.LoadedRanks, g.Ranks)
-		case e.Ranks >= g.Ranks && seen.outcome != v1alpha1.RehearsalWarning:
+		case e.Ranks >= g.Ranks:
 			seen = passed(0, "%d of %d ranks", e.LoadedRanks, g.Ranks)
 		}
 	}
