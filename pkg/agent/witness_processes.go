@@ -193,8 +193,9 @@ func contains(f checkpoint.Found, rel string) bool {
 	return false
 }
 
-// countStray counts the files that belong to no save that the agent can delete.
-func countStray(v volume, found []checkpoint.Found) (int32, error) {
+// countStray counts the files that belong to no save that the agent can delete. Files of the last settleTime
+// can be of a save that began after the scan.
+func countStray(v volume, found []checkpoint.Found, now time.Time) (int32, error) {
 	removable := map[string]bool{}
 	for _, f := range found {
 		if f.Removable() {
@@ -208,7 +209,10 @@ func countStray(v volume, found []checkpoint.Found) (int32, error) {
 		if removable[p] || strings.HasPrefix(e.Name(), agentPrefix) {
 			return fs.SkipDir
 		}
-		if e.Type().IsRegular() {
+		if !e.Type().IsRegular() {
+			return nil
+		}
+		if info, err := e.Info(); err == nil && info.ModTime().Before(now.Add(-settleTime)) {
 			stray++
 		}
 		return nil

@@ -87,7 +87,7 @@ func TestTracesAreHidden(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		stray, err := countStray(v, found)
+		stray, err := countStray(v, found, time.Now().Add(time.Hour))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -233,3 +233,15 @@ type stoppedClock struct{ now *time.Time }
 
 func (c *stoppedClock) Now() time.Time                       { return *c.now }
 func (c *stoppedClock) After(time.Duration) <-chan time.Time { return nil }
+
+// TestStrayFiles: a file of a save that began after the scan does not count, one that stays does.
+func TestStrayFiles(t *testing.T) {
+	base := t.TempDir()
+	v := volumeIn(t, base)
+	save(filepath.Join(base, "attempt-1"), 5, "data")
+	for after, want := range map[time.Duration]bool{0: false, 2 * settleTime: true} {
+		if n, err := countStray(v, nil, time.Now().Add(after)); err != nil || n > 0 != want {
+			t.Errorf("after %s: %d stray files, %v", after, n, err)
+		}
+	}
+}

@@ -69,7 +69,7 @@ func (w *witness) setSaves(found []checkpoint.Found) {
 
 // describe returns what is on the volume. The save that was cut off is that of the newest attempt with one.
 func (w *witness) describe(v volume, found []checkpoint.Found) (*checkpoint.TracedVolume, error) {
-	stray, err := countStray(v, found)
+	stray, err := countStray(v, found, w.clock.Now())
 	if err != nil {
 		return nil, err
 	}
