@@ -283,8 +283,12 @@ func TestQuickReadsAreNotSeen(t *testing.T) {
 func TestRetentionWaitsForNewSaves(t *testing.T) {
 	few := policy
 	few.KeepLast = 3
-	for left, want := range map[int32]v1alpha1.RehearsalOutcome{
-		3: v1alpha1.RehearsalPassed, 8: v1alpha1.RehearsalPassed, 9: v1alpha1.RehearsalWarning,
+	for left, want := range map[int32]v1alpha1.RehearsalCheck{
+		3: {Outcome: v1alpha1.RehearsalPassed, Message: "3 complete checkpoints left, keepLast is 3"},
+		8: {Outcome: v1alpha1.RehearsalPassed, Message: "8 complete checkpoints left: keepLast is 3, and old " +
+			"ones stay for half a minute after a save"},
+		9: {Outcome: v1alpha1.RehearsalWarning, Message: "9 complete checkpoints are left, keepLast is 3: set " +
+			"spec.checkpoint.keepLast, or delete older ones"},
 	} {
 		all := each(func(a *attempt) { a.Evidence.Saves = 2 })(sound())
 		all = edit(5, func(a *attempt) { a.Evidence.CompleteLeft = &left })(all)
@@ -292,7 +296,7 @@ func TestRetentionWaitsForNewSaves(t *testing.T) {
 		i := slices.IndexFunc(checks, func(c v1alpha1.RehearsalCheck) bool {
 			return c.Name == v1alpha1.CheckRetention
 		})
-		if checks[i].Outcome != want {
+		if checks[i].Outcome != want.Outcome || checks[i].Message != want.Message {
 			t.Errorf("%d left: %s: %s", left, checks[i].Outcome, checks[i].Message)
 		}
 	}

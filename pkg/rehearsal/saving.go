@@ -252,6 +252,9 @@ func (g *play) retention() verdict {
 		case g.KeepLast == 0:
 			left = passed(0, "%s left: without keepLast the agent deletes none", plural(int64(n),
 				"complete checkpoint"))
+		case n > g.KeepLast+1:
+			left = passed(0, "%d complete checkpoints left: keepLast is %d, and old ones stay for half a minute "+
+				"after a save", n, g.KeepLast)
 		default:
 			left = passed(0, "%s left, keepLast is %d", plural(int64(n), "complete checkpoint"), g.KeepLast)
 		}
