@@ -17,6 +17,7 @@ var update = flag.Bool("update", false, "raise the versions that modules share")
 // alignedModules build from the same versions of what they share, so that Go's build cache compiles it once.
 var alignedModules = []string{
 	".", "lab/modules/kubernetes", "lab/modules/kubelet", "lab/modules/node", "lab/modules/kwok",
+	"lab/modules/tools",
 }
 
 // TestModulesShareVersions fails where alignedModules require different versions of the same module. With
