@@ -375,7 +375,7 @@ func (r *Reservation) Holds(j *Job, state scheduler.ClusterState) bool {
 	if j.Value >= r.Value {
 		return false
 	}
-	for _, need := range waitingGang(j, state).Needs {
+	for _, need := range waitingGang(j, state, nil).Needs {
 		if slices.ContainsFunc(need.Nodes, func(node string) bool { return r.Nodes[node] }) {
 			return true
 		}

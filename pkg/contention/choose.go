@@ -154,7 +154,7 @@ func (r *round) knowsCapacity(j *Job) bool {
 
 // snapshotFor returns the snapshot for a preemptor and the quota that it waits for.
 func (r *round) snapshotFor(j *Job, backend scheduler.Preemptor, quota *quota) preemption.Snapshot {
-	waiting, nodes := waitingGang(j, r.state), r.nodes
+	waiting, nodes := waitingGang(j, r.state, nil), r.nodes
 	if quota != nil {
 		waiting.Within = []string{quota.name}
 		nodes = append(slices.Clone(nodes), preemption.Node{Name: quota.name, Free: quota.free})

@@ -50,14 +50,14 @@ func TestChooseWithinDomain(t *testing.T) {
 // TestBoundRanksFixTheDomain: the other ranks of a gang can only join those that have nodes.
 func TestBoundRanksFixTheDomain(t *testing.T) {
 	j := jobOf("urgent", 100, 2, lacksNodes, withinRack)
-	gang := waitingGang(&j, twoRacks())
+	gang := waitingGang(&j, twoRacks(), nil)
 	if len(gang.Domains) != 2 {
 		t.Fatalf("without ranks: %v", gang.Domains)
 	}
 	enters := runs(0, "a1")
 	enters(&j)
 	want := []preemption.Domain{{Name: "rack-a", Nodes: []string{"a0", "a1"}}}
-	if diff := cmp.Diff(want, waitingGang(&j, twoRacks()).Domains); diff != "" {
+	if diff := cmp.Diff(want, waitingGang(&j, twoRacks(), nil).Domains); diff != "" {
 		t.Errorf("with a rank in rack-a (-want +got):\n%s", diff)
 	}
 }

@@ -105,7 +105,7 @@ func (r *reserver) waiting(j *Job, q *queueLimits) reservation.Waiting {
 		Reservation: readReservation(st.Scheduling.Reservation), Pass: readPass(st.Scheduling.Backfill),
 		Hold: readHold(st.Scheduling.Backfill),
 	}
-	if q.known && r.mayReserve(j, q) {
+	if q.known && j.Class.ReserveAfter > 0 && r.mayReserve(j, q) {
 		g.ReserveAfter = j.Class.ReserveAfter
 	}
 	for _, l := range q.limits {
@@ -131,7 +131,7 @@ func budgetOf(l scheduler.QueueLimit) string { return "queue " + l.Key }
 // needs of a gang. Gangs of one shape share a slice, so that a pass tests each shape once. A gang that has
 // ranks with nodes is placed by its scheduler: only what it still needs counts.
 func (r *reserver) needs(j *Job, onlyQuota bool) []preemption.Need {
-	needs := waitingGang(j, r.state).Needs
+	needs := waitingGang(j, r.state, r.names).Needs
 	key := shapeOf(needs, onlyQuota)
 	if shared, known := r.shapes[key]; known {
 		return shared

@@ -39,7 +39,7 @@ const (
 func Reserve(p reservation.Policy, c Cluster, last Reserves) Reserves {
 	r := &reserver{
 		round: &round{now: c.Now, state: c.State, recovered: c.Recovered}, policy: p,
-		queues: map[string]*queueLimits{}, shapes: map[string][]preemption.Need{},
+		queues: map[string]*queueLimits{}, shapes: map[string][]preemption.Need{}, names: nodeNames{},
 		budgets: map[string]scheduler.QueueLimit{}, last: last,
 		result: Reserves{
 			Backfills: map[preemption.Ref]*observation.Backfill{}, Recalls: map[preemption.Ref]Order{},
@@ -74,9 +74,10 @@ type reserver struct {
 	*round
 	policy reservation.Policy
 	gangs  []reservation.Running
-	// queues by their key, shapes of needs, and budgets by their name.
+	// queues by their key, shapes of needs, names of their nodes, and budgets by their name.
 	queues  map[string]*queueLimits
 	shapes  map[string][]preemption.Need
+	names   nodeNames
 	budgets map[string]scheduler.QueueLimit
 	last    Reserves
 	result  Reserves
@@ -207,12 +208,13 @@ func HasDue(job *v1alpha1.TrainingJob, waiting preemption.Ref) bool {
 		job.Status.Scheduling.Reservation.Phase == v1alpha1.ReservationDue
 }
 
-// shapeOf needs is equal for equal needs.
+// shapeOf needs is equal only for equal needs with the same list of nodes.
 func shapeOf(needs []preemption.Need, onlyQuota bool) string {
 	var b strings.Builder
 	fmt.Fprint(&b, onlyQuota)
 	for i := range needs {
-		fmt.Fprint(&b, needs[i].Ranks, needs[i].Requests, needs[i].Nodes) // fmt sorts the keys of maps
+		// fmt sorts the keys of maps.
+		fmt.Fprintf(&b, "%d %v %d at %p;", needs[i].Ranks, needs[i].Requests, len(needs[i].Nodes), needs[i].Nodes)
 	}
 	return b.String()
 }

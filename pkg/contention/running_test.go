@@ -94,7 +94,7 @@ func TestWaitingGang(t *testing.T) {
 			Ranks: 1, Requests: scheduler.Amounts{gpu: 8, corev1.ResourcePods: 1}, Nodes: []string{"a", "b"},
 		}},
 	}
-	if diff := cmp.Diff(want, waitingGang(&j, full("a", "b"))); diff != "" {
+	if diff := cmp.Diff(want, waitingGang(&j, full("a", "b"), nil)); diff != "" {
 		t.Errorf("of 3 ranks 2 must start, and 1 has a node (-want +got):\n%s", diff)
 	}
 }

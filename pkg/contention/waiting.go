@@ -26,8 +26,29 @@ func Waits(job *v1alpha1.TrainingJob) bool {
 		!spec.ManagedElsewhere(job)
 }
 
-// waitingGang describes a gang that lacks capacity.
-func waitingGang(j *Job, state scheduler.ClusterState) preemption.Waiting {
+// nodeNames are the names of lists of nodes, by the first node. Gangs with equal constraints have the same
+// list in scheduler.Shared.
+type nodeNames map[*scheduler.Node][]string
+
+func (n nodeNames) of(nodes []scheduler.Node) []string {
+	if len(nodes) == 0 {
+		return nil
+	}
+	if names := n[&nodes[0]]; len(names) == len(nodes) {
+		return names
+	}
+	names := make([]string, len(nodes))
+	for i := range nodes {
+		names[i] = nodes[i].Name
+	}
+	if n != nil {
+		n[&nodes[0]] = names
+	}
+	return names
+}
+
+// waitingGang describes a gang that lacks capacity. Known may be nil.
+func waitingGang(j *Job, state scheduler.ClusterState, known nodeNames) preemption.Waiting {
 	g := preemption.Waiting{
 		Ref: j.ref(), Value: j.Value, Since: j.CreationTimestamp.Time, Blocked: j.blocked(),
 		MaxDelay: cmp.Or(j.Class.MaxDelay, maxDelay),
@@ -35,11 +56,7 @@ func waitingGang(j *Job, state scheduler.ClusterState) preemption.Waiting {
 	gang := render.Gang(j.TrainingJob, j.Status.Attempt, len(j.Pods) > 0)
 	state.Bound = boundRanks(gang, j.Pods)
 	for _, d := range state.Demands(gang) {
-		need := preemption.Need{Ranks: d.Ranks, Requests: d.Requests}
-		for _, n := range d.Nodes {
-			need.Nodes = append(need.Nodes, n.Name)
-		}
-		g.Needs = append(g.Needs, need)
+		g.Needs = append(g.Needs, preemption.Need{Ranks: d.Ranks, Requests: d.Requests, Nodes: known.of(d.Nodes)})
 	}
 	g.Domains = domainsOf(gang, state, j.Pods)
 	return g
