@@ -120,7 +120,8 @@ var rules = map[string]rule{
 	},
 	status: {
 		reason: "status and messages of a job",
-		ours:   []string{api, liveness, rehearsal, seam, spec, observation, decision}, never: notCore,
+		ours:   []string{api, "pkg/forecast", liveness, rehearsal, seam, spec, observation, decision},
+		never:  notCore,
 	},
 	core: {
 		reason: "combines the internal packages",
@@ -146,7 +147,7 @@ var rules = map[string]rule{
 		},
 	},
 	"pkg/explain": {
-		reason: "explains what a job does", ours: []string{api, spec},
+		reason: "explains what a job does", ours: []string{api, "pkg/forecast", spec},
 		never: append(slices.Clone(impure), "sigs.k8s.io/..."),
 	},
 	"pkg/timeline": {
@@ -240,7 +241,7 @@ var rules = map[string]rule{
 	},
 	meter: {
 		reason: "counts what the shell reports",
-		ours:   []string{api, "pkg/metric", spec, observation, decision, contention, memory},
+		ours:   []string{api, "pkg/forecast", "pkg/metric", spec, observation, decision, contention, memory},
 	},
 	backends: {
 		reason: "knows schedulers and the cluster; decides nothing",

@@ -4,12 +4,22 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // EstimatedStart is the operator's forecast of when a queued gang starts. Either time or unknown is set.
 type EstimatedStart struct {
-	// Time of the start: the median, if gangs end as expected and no other job is submitted.
+	// Time of the start: the median, if no other job is submitted.
 	// +optional
 	Time *metav1.Time `json:"time,omitempty"`
-	// Earliest is a time before which the gang hardly starts, if others end early. Absent if unknown.
+	// Earliest is a time before which the gang hardly starts: with a time, the 10% point. Absent if unknown.
 	// +optional
 	Earliest *metav1.Time `json:"earliest,omitempty"`
+	// Latest is the 90% point, with a time.
+	// +optional
+	Latest *metav1.Time `json:"latest,omitempty"`
+	// HitPercent of the last judged forecasts of this kind held: the gang started between earliest and latest.
+	// A kind is a scheduler and a range of positions (1, 2-5, 6-20, more).
+	// +optional
+	HitPercent int32 `json:"hitPercent,omitempty"`
+	// HitOf is the number of these forecasts, 0 to 200.
+	// +optional
+	HitOf int32 `json:"hitOf,omitempty"`
 	// Position within the queue, from 1.
 	// +optional
 	Position int32 `json:"position,omitempty"`
@@ -24,6 +34,40 @@ type EstimatedStart struct {
 	// ObservedTime of the forecast.
 	ObservedTime metav1.Time `json:"observedTime"`
 }
+
+// FirstForecast is the first interval that an attempt got, which the operator judges when the gang starts. It
+// is recorded also if estimatedStart does not show it because its kind is not calibrated.
+type FirstForecast struct {
+	// Earliest is the 10% point of the start.
+	Earliest metav1.Time `json:"earliest"`
+	// Latest is the 90% point of the start.
+	Latest metav1.Time `json:"latest"`
+	// Position within the queue when it was made.
+	Position int32 `json:"position"`
+	// SpreadPercent of unmeasured lengths in the queue when it was made.
+	SpreadPercent int32 `json:"spreadPercent"`
+	// ObservedTime is when it was made.
+	ObservedTime metav1.Time `json:"observedTime"`
+	// Result is absent while the gang can still start in the interval.
+	// +optional
+	Result ForecastResult `json:"result,omitempty"`
+	// JudgedTime is the start of the gang; with Late, latest.
+	// +optional
+	JudgedTime *metav1.Time `json:"judgedTime,omitempty"`
+}
+
+// ForecastResult is what became of a forecast.
+// +kubebuilder:validation:Enum=Held;Early;Late
+type ForecastResult string
+
+const (
+	// ForecastHeld means that the gang started in the interval.
+	ForecastHeld ForecastResult = "Held"
+	// ForecastEarly means that it started before the interval.
+	ForecastEarly ForecastResult = "Early"
+	// ForecastLate means that it did not start until the end of the interval.
+	ForecastLate ForecastResult = "Late"
+)
 
 // StartDependency is something that the start of a gang depends on.
 type StartDependency struct {
@@ -62,12 +106,15 @@ const (
 )
 
 // StartUnknown is why the start of a gang is unknown.
-// +kubebuilder:validation:Enum=NoEndKnown;TooFarAhead;QueueUnknown;NotComplete;SchedulerDecides
+// +kubebuilder:validation:Enum=NoEndKnown;NotCalibrated;TooFarAhead;QueueUnknown;NotComplete;SchedulerDecides
 type StartUnknown string
 
 const (
 	// StartNoEndKnown means that the start depends on a job whose end is unknown, or on other pods.
 	StartNoEndKnown StartUnknown = "NoEndKnown"
+	// StartNotCalibrated means that fewer than 30 forecasts of the kind were judged, fewer than 65% of them
+	// held, or the interval is too wide.
+	StartNotCalibrated StartUnknown = "NotCalibrated"
 	// StartTooFarAhead means that the gang starts after the operator's forecast.horizonSeconds, or is not
 	// among the first of forecast.considered.
 	StartTooFarAhead StartUnknown = "TooFarAhead"

@@ -72,7 +72,8 @@ func TestTextOfJobs(t *testing.T) {
 	for file, job := range map[string]string{
 		"quota": "queue-full", "dry-run": "urgent", "failed": "crashes", "draining": "leaves",
 		"restarting": "again", "unseen": "unseen", "hung": "bert", "starts": "llama", "unknown-start": "mixtral",
-		"trains": "trains", "rehearsal": "gpt-rehearsal", "rehearsed": "bert-rehearsal",
+		"not-calibrated": "llama", "trains": "trains",
+		"rehearsal": "gpt-rehearsal", "rehearsed": "bert-rehearsal",
 		"reserved": "llama", "lapsed": "llama", "held": "small", "lent": "small", "other-nodes": "small",
 	} {
 		s := serve(t, "jobs/"+file+".yaml")

@@ -106,6 +106,9 @@ func sayForecast(s *sheet, f *explain.Forecast, now time.Time) {
 			label = ""
 		}
 	}
+	if j := f.Judged; j != nil {
+		s.sayf("Forecast", "%s: between %s and %s", j.Summary, instant(j.Earliest), instant(j.Latest))
+	}
 	if end := f.End; end != nil {
 		if observed.IsZero() {
 			observed = end.Observed
@@ -127,7 +130,11 @@ func startText(start *explain.Start, now time.Time) string {
 	if start.Time != nil {
 		text = "probably " + when(*start.Time, now)
 	}
-	if start.Earliest != nil && start.Earliest.After(now) {
+	switch {
+	case start.Earliest != nil && start.Latest != nil:
+		text += fmt.Sprintf("; between %s and %s (%d%% of the last %d such forecasts held)",
+			instant(*start.Earliest), instant(*start.Latest), start.HitPercent, start.HitOf)
+	case start.Earliest != nil && start.Earliest.After(now):
 		text += "; hardly before " + instant(*start.Earliest)
 	}
 	if start.Position > 0 {

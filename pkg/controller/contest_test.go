@@ -102,7 +102,7 @@ func isForecast(content any) bool {
 		return false
 	}
 	for field := range scheduling {
-		if field != "estimatedStart" && field != "estimatedEnd" {
+		if field != "estimatedStart" && field != "estimatedEnd" && field != "firstForecast" {
 			return false
 		}
 	}

@@ -104,7 +104,7 @@ func TestForecast(t *testing.T) {
 	f.sync()
 	at := func(after time.Duration) *metav1.Time { return &metav1.Time{Time: began.Add(after)} }
 	want := &v1alpha1.EstimatedStart{
-		Position: 1, ObservedTime: *at(0), Time: at(3590 * time.Second), Earliest: at(401 * time.Second),
+		Position: 1, ObservedTime: *at(0), Earliest: at(401 * time.Second), Unknown: v1alpha1.StartNotCalibrated,
 		Behind: []v1alpha1.StartDependency{{
 			What: v1alpha1.DependsOnEnd, Name: "fresh", Time: at(3590 * time.Second), GPUs: 8,
 			Basis: v1alpha1.ForecastSteps,
@@ -112,6 +112,13 @@ func TestForecast(t *testing.T) {
 	}
 	status := f.job().Status.Scheduling
 	if diff := cmp.Diff(want, status.EstimatedStart, cmp.Comparer(sameTime)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	first := &v1alpha1.FirstForecast{ // a length of 3590 s with a deviation of about a tenth
+		Earliest: *at(3147 * time.Second), Latest: *at(4094 * time.Second), Position: 1, SpreadPercent: 100,
+		ObservedTime: *at(0),
+	}
+	if diff := cmp.Diff(first, status.FirstForecast, cmp.Comparer(sameTime)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	end := &v1alpha1.EstimatedEnd{Unknown: v1alpha1.EndLengthUnknown, ObservedTime: *at(0)}
@@ -133,6 +140,130 @@ func TestForecast(t *testing.T) {
 	if s := f.job().Status.Scheduling.EstimatedStart; s.Unknown != v1alpha1.StartNoEndKnown || s.Time != nil {
 		t.Errorf("it is %+v", s)
 	}
+}
+
+// judged adds jobs whose forecasts were judged, and waits with bert for a forecast.
+func (f *fixture) judged(held, late int) {
+	f.t.Helper()
+	f.options.Forecasting = forecasting
+	f.options.Steps = stepsOf{"uid-fresh": trained(f.clock.Now(), 3660)}
+	for i := range held + late {
+		job, _ := lowJob(fmt.Sprintf("judged-%d", i), "a", time.Minute)
+		given := metav1.NewTime(f.clock.Now().Add(-time.Duration(1+i) * time.Hour))
+		first := &v1alpha1.FirstForecast{
+			Earliest: given, Latest: given, Position: 1, SpreadPercent: 100, ObservedTime: given,
+			Result: v1alpha1.ForecastHeld, JudgedTime: &given,
+		}
+		if i >= held {
+			first.Result = v1alpha1.ForecastLate
+		}
+		job.Status.Phase, job.Status.Scheduling.FirstForecast = v1alpha1.PhaseSucceeded, first
+		if err := f.store.Create(f.t.Context(), job); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+	f.restart()
+	f.sync()
+	f.wants("it is queued", queued...)
+	f.wants("its rank waits", created[:3]...)
+	f.sync()
+	f.clock.Step(10 * time.Second)
+	f.wants("it says why", "patch TrainingJob/status bert", "event InsufficientResources")
+	f.sync()
+	f.estimate()
+	f.wants("the forecast", "patch TrainingJob/status bert")
+	f.sync()
+}
+
+// TestForecastIsCalibrated by the statuses of jobs: a new process shows the same.
+func TestForecastIsCalibrated(t *testing.T) {
+	f := crowdedFixture(t, nil)
+	f.judged(29, 1)
+	status := f.job().Status.Scheduling
+	s, first := status.EstimatedStart, status.FirstForecast
+	if s.Unknown != "" || s.Time == nil || s.HitPercent != 96 || s.HitOf != 30 {
+		t.Fatalf("it is %+v", s)
+	}
+	if !s.Earliest.Equal(&first.Earliest) || !s.Latest.Equal(&first.Latest) || first.SpreadPercent != 90 {
+		t.Errorf("%+v is shown, and %+v judged; the spread shrinks since almost all held", s, first)
+	}
+	for range 3 {
+		f.restart()
+		f.sync()
+		f.clock.Step(20 * time.Second)
+		if woken := f.estimate(); len(woken) != 0 && woken[0] == bertName {
+			t.Errorf("a new process wakes %v", woken)
+		}
+		f.wants("a new process writes nothing")
+	}
+}
+
+// TestForecastIsNotCalibrated: too few forecasts held. Position and dependencies stay.
+func TestForecastIsNotCalibrated(t *testing.T) {
+	f := crowdedFixture(t, nil)
+	f.judged(19, 11)
+	s := f.job().Status.Scheduling.EstimatedStart
+	if s.Unknown != v1alpha1.StartNotCalibrated || s.Time != nil || s.Latest != nil || s.HitPercent != 63 ||
+		s.HitOf != 30 || s.Position != 1 || len(s.Behind) != 1 || s.Earliest == nil {
+		t.Errorf("it is %+v", s)
+	}
+}
+
+// TestForecastRemembersDeletedJobs: who deletes a job does not change the hits. Only another process does not
+// know them.
+func TestForecastRemembersDeletedJobs(t *testing.T) {
+	f := crowdedFixture(t, nil)
+	f.judged(30, 0)
+	for i := range 30 {
+		job, _ := lowJob(fmt.Sprintf("judged-%d", i), "a", time.Minute)
+		if err := f.store.Delete(t.Context(), job); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.clock.Step(2 * time.Minute)
+	f.estimate()
+	if _, _, err := f.reconcile(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.sync()
+	if s := f.job().Status.Scheduling.EstimatedStart; s.Unknown != "" || s.HitOf != 30 {
+		t.Errorf("in the same process it is %+v", s)
+	}
+	f.restart()
+	f.sync()
+	f.clock.Step(2 * time.Minute)
+	f.estimate()
+	f.wants("its start is not known any more", "patch TrainingJob/status bert")
+	if s := f.job().Status.Scheduling.EstimatedStart; s.Unknown != v1alpha1.StartNotCalibrated || s.HitOf != 0 {
+		t.Errorf("in another process it is %+v", s)
+	}
+}
+
+// TestForecastIsLate: a gang that waits longer than first estimated counts as a miss at once. The operator is
+// killed in between.
+func TestForecastIsLate(t *testing.T) {
+	f := crowdedFixture(t, nil)
+	f.judged(20, 10)
+	latest := f.job().Status.Scheduling.FirstForecast.Latest
+	f.clock.Step(2 * time.Hour)
+	f.options.Steps = stepsOf{"uid-fresh": trained(f.clock.Now(), 3660)}
+	for range 2 {
+		f.restart()
+		f.sync()
+		f.estimate()
+	}
+	f.wants("it is late", "patch TrainingJob/status bert")
+	f.sync()
+	s := f.job().Status.Scheduling
+	if s.FirstForecast.Result != v1alpha1.ForecastLate || !s.FirstForecast.JudgedTime.Equal(&latest) {
+		t.Errorf("it is %+v", s.FirstForecast)
+	}
+	if s.EstimatedStart.HitOf != 31 || s.EstimatedStart.HitPercent != 64 ||
+		s.EstimatedStart.Unknown != v1alpha1.StartNotCalibrated {
+		t.Errorf("20 of 31 held, and it shows %+v", s.EstimatedStart)
+	}
+	f.estimate()
+	f.wants("nothing is written twice")
 }
 
 // TestForecastIsRemoved: without forecasts the operator removes an old one, together with another change.

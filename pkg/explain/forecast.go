@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/forecast"
 )
 
 // Forecast is when a job probably starts and ends, as of the operator's last write.
@@ -13,6 +14,8 @@ type Forecast struct {
 	Start *Start `json:"start,omitempty"`
 	// End of the job; nil if it depends on a start that is unknown.
 	End *End `json:"end,omitempty"`
+	// Judged is what became of the first forecast of the start; nil: it is not judged.
+	Judged *Judged `json:"judged,omitempty"`
 	// NextStep makes an unknown time known; empty if there is none.
 	NextStep string `json:"nextStep,omitempty"`
 }
@@ -22,6 +25,11 @@ type Start struct {
 	// Time of the start; nil if Unknown is set. Earliest is a time before which it hardly starts; nil: unknown.
 	Time     *time.Time `json:"time,omitempty"`
 	Earliest *time.Time `json:"earliest,omitempty"`
+	// Latest is the time until which it probably has started; nil if Unknown is set.
+	Latest *time.Time `json:"latest,omitempty"`
+	// HitPercent of the last HitOf forecasts of its kind held.
+	HitPercent int32 `json:"hitPercent,omitempty"`
+	HitOf      int32 `json:"hitOf,omitempty"`
 	// Position within the queue, from 1; 0: unknown.
 	Position int32 `json:"position,omitempty"`
 	// Behind is what the start depends on.
@@ -30,6 +38,15 @@ type Start struct {
 	Unknown  v1alpha1.StartUnknown `json:"unknown,omitempty"`
 	Meaning  string                `json:"meaning,omitempty"`
 	Observed time.Time             `json:"observed"`
+}
+
+// Judged is the first forecast of a start, and what became of it.
+type Judged struct {
+	Earliest time.Time               `json:"earliest"`
+	Latest   time.Time               `json:"latest"`
+	Result   v1alpha1.ForecastResult `json:"result"`
+	// Summary in one phrase, without the times.
+	Summary string `json:"summary"`
 }
 
 // Dependency is something that a start depends on.
@@ -60,7 +77,8 @@ type End struct {
 // starts and ends have the meaning of each reason, and the next step.
 var (
 	starts = map[v1alpha1.StartUnknown]struct{ means, next string }{
-		v1alpha1.StartNoEndKnown: {"it depends on jobs or pods whose end is unknown", ""},
+		v1alpha1.StartNoEndKnown:    {"it depends on jobs or pods whose end is unknown", ""},
+		v1alpha1.StartNotCalibrated: {"", "wait: the operator judges each forecast when its gang starts"},
 		v1alpha1.StartTooFarAhead: {"it starts later than the operator estimates",
 			"look again later: forecast.horizonSeconds and forecast.considered of the operator bound the estimate"},
 		v1alpha1.StartQueueUnknown: {"the operator does not know what its queue may use",
@@ -78,6 +96,11 @@ var (
 		v1alpha1.EndTooFewReports: {"the operator has not measured the time of a step yet",
 			"wait for five reports with new steps"},
 		v1alpha1.EndLengthUnknown: {"nothing tells how long the job runs", "set runPolicy.expectedSeconds"},
+	}
+	results = map[v1alpha1.ForecastResult]string{
+		v1alpha1.ForecastHeld:  "it started as first estimated",
+		v1alpha1.ForecastEarly: "it started earlier than first estimated",
+		v1alpha1.ForecastLate:  "it is later than first estimated",
 	}
 	bases = map[v1alpha1.ForecastBasis]string{
 		v1alpha1.ForecastSteps: "by its steps", v1alpha1.ForecastExpected: "by expectedSeconds",
@@ -103,10 +126,12 @@ func EndOf(job *v1alpha1.TrainingJob) *time.Time {
 
 // forecastOf returns nil if the status has no forecast.
 func forecastOf(s *v1alpha1.SchedulingStatus) *Forecast {
-	if s.EstimatedStart == nil && s.EstimatedEnd == nil {
+	f := &Forecast{
+		Start: startOf(s.EstimatedStart), End: endOf(s.EstimatedEnd), Judged: judgedOf(s.FirstForecast),
+	}
+	if *f == (Forecast{}) {
 		return nil
 	}
-	f := &Forecast{Start: startOf(s.EstimatedStart), End: endOf(s.EstimatedEnd)}
 	if e := s.EstimatedEnd; e != nil {
 		f.NextStep = ends[e.Unknown].next
 	}
@@ -121,8 +146,12 @@ func startOf(e *v1alpha1.EstimatedStart) *Start {
 		return nil
 	}
 	out := &Start{
-		Time: timeOf(e.Time), Earliest: timeOf(e.Earliest), Position: e.Position, Unknown: e.Unknown,
+		Time: timeOf(e.Time), Earliest: timeOf(e.Earliest), Latest: timeOf(e.Latest),
+		HitPercent: e.HitPercent, HitOf: e.HitOf, Position: e.Position, Unknown: e.Unknown,
 		Meaning: starts[e.Unknown].means, Observed: e.ObservedTime.UTC(),
+	}
+	if e.Unknown == v1alpha1.StartNotCalibrated {
+		out.Meaning = notCalibrated(e)
 	}
 	for i := range e.Behind {
 		b := &e.Behind[i]
@@ -131,6 +160,26 @@ func startOf(e *v1alpha1.EstimatedStart) *Start {
 		})
 	}
 	return out
+}
+
+// notCalibrated returns why the operator shows no time.
+func notCalibrated(e *v1alpha1.EstimatedStart) string {
+	switch {
+	case e.HitOf < forecast.MinJudged:
+		return fmt.Sprintf("only %d of %d forecasts of its kind are judged", e.HitOf, forecast.MinJudged)
+	case e.HitPercent < forecast.MinHitPercent:
+		return fmt.Sprintf("only %d%% of the last %d such forecasts held", e.HitPercent, e.HitOf)
+	}
+	return "its interval is too wide"
+}
+
+func judgedOf(f *v1alpha1.FirstForecast) *Judged {
+	if f == nil || f.Result == "" {
+		return nil
+	}
+	return &Judged{
+		Earliest: f.Earliest.UTC(), Latest: f.Latest.UTC(), Result: f.Result, Summary: results[f.Result],
+	}
 }
 
 // summaryOfDependency in one phrase.

@@ -21,7 +21,7 @@ func forecasted(start *v1alpha1.EstimatedStart, end *v1alpha1.EstimatedEnd) *For
 func TestUnknownTimesHaveRemedies(t *testing.T) {
 	for _, reason := range []v1alpha1.StartUnknown{
 		v1alpha1.StartNoEndKnown, v1alpha1.StartTooFarAhead, v1alpha1.StartQueueUnknown,
-		v1alpha1.StartNotComplete, v1alpha1.StartSchedulerDecides,
+		v1alpha1.StartNotComplete, v1alpha1.StartSchedulerDecides, v1alpha1.StartNotCalibrated,
 	} {
 		f := forecasted(&v1alpha1.EstimatedStart{Unknown: reason}, nil)
 		if f.Start.Meaning == "" || f.NextStep == "" {
@@ -107,5 +107,40 @@ func TestForecastOf(t *testing.T) {
 	}
 	if f.NextStep != "" || Of(job(waiting(nil)), now).Forecast != nil {
 		t.Errorf("known times need no next step: %q", f.NextStep)
+	}
+}
+
+// TestNotCalibrated: why the operator shows no time.
+func TestNotCalibrated(t *testing.T) {
+	for want, start := range map[string]v1alpha1.EstimatedStart{
+		"only 29 of 30 forecasts of its kind are judged": {HitPercent: 100, HitOf: 29},
+		"only 64% of the last 30 such forecasts held":    {HitPercent: 64, HitOf: 30},
+		"its interval is too wide":                       {HitPercent: 65, HitOf: 200},
+	} {
+		start.Unknown = v1alpha1.StartNotCalibrated
+		if got := forecasted(&start, nil).Start.Meaning; got != want {
+			t.Errorf("it means %q, want %q", got, want)
+		}
+	}
+}
+
+// TestJudged: only a result is shown of the first forecast, which need not be calibrated.
+func TestJudged(t *testing.T) {
+	of := func(result v1alpha1.ForecastResult) *Forecast {
+		return Of(job(func(j *v1alpha1.TrainingJob) {
+			waiting(nil)(j)
+			j.Status.Scheduling.FirstForecast = &v1alpha1.FirstForecast{Earliest: since, Latest: since, Result: result}
+		}), now).Forecast
+	}
+	if f := of(""); f != nil {
+		t.Errorf("before a result it is %+v", f)
+	}
+	for _, result := range []v1alpha1.ForecastResult{
+		v1alpha1.ForecastHeld, v1alpha1.ForecastEarly, v1alpha1.ForecastLate,
+	} {
+		f := of(result)
+		if f == nil || f.Judged.Summary == "" || f.Judged.Result != result || !f.Judged.Latest.Equal(since.Time) {
+			t.Errorf("%s: %+v", result, f)
+		}
 	}
 }

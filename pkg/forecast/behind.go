@@ -14,6 +14,7 @@ type reasons struct {
 	*play
 	// holders are the gangs without a known end that hold some of a set of nodes, by set.
 	holders map[int][]int
+	samples samples
 }
 
 // start returns the forecast for the gang at a place. soonest is its start if gangs end early.
@@ -28,26 +29,48 @@ func (r *reasons) start(place int, soonest time.Duration) Start {
 	case g.Unknown != "":
 		return s
 	case at != never:
-		s.Time = r.Now.Add(at)
-		if soonest == never || soonest > at {
-			soonest = at
+		points, unknown := r.samples.points(place)
+		s.Unknown, s.Behind = unknown, r.startsAfter(place)
+		if unknown == "" {
+			r.judge(&s, points)
+			if soonest != never {
+				soonest = min(soonest, points.low)
+			}
 		}
-		s.Earliest = r.Now.Add(soonest)
-		if g.Length.Known() {
-			s.End = s.Time.Add(g.Length.Time)
-		}
-		s.Behind = r.startsAfter(place)
-		return s
 	case r.stopped:
 		s.Unknown = TooFarAhead
 	default:
 		s.Unknown = NoEndKnown
+	}
+	if s.Unknown == NoEndKnown {
 		s.Behind = r.blockers(place)
 	}
-	if soonest > 0 {
+	if s.Unknown != "" && soonest > 0 {
 		s.Earliest = r.Now.Add(soonest)
 	}
 	return s
+}
+
+// judge sets the times of a start if earlier forecasts of its kind held.
+func (r *reasons) judge(s *Start, at points) {
+	g := &r.Gangs[s.Gang]
+	lane := &r.Lanes[g.Lane]
+	s.Hits = r.Hits[Kind{lane.Scheduler, PositionsOf(s.Position)}]
+	if at.wide() {
+		s.Unknown = NotCalibrated
+		return
+	}
+	given := &Interval{
+		Earliest: r.Now.Add(at.low), Time: r.Now.Add(at.median), Latest: r.Now.Add(at.high), Spread: lane.Spread,
+	}
+	if s.Given = given; !s.Hits.calibrated() {
+		s.Unknown = NotCalibrated
+		return
+	}
+	s.Earliest, s.Time, s.Latest = given.Earliest, given.Time, given.Latest
+	if g.Length.Known() {
+		s.End = s.Time.Add(g.Length.Time)
+	}
 }
 
 // startsAfter lists what happens before the start of a gang: the quota that it lacks now, the gangs that go

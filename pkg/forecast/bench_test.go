@@ -26,7 +26,8 @@ func large(shapes int) *Snapshot {
 	return s
 }
 
-// BenchmarkForecast makes two plays each time. One that starts all gangs is the longest possible.
+// BenchmarkForecast makes MinSamples plays and two more each time. Those that start all gangs are the longest
+// possible.
 func BenchmarkForecast(b *testing.B) {
 	for _, considered := range []int{256, 10_000} {
 		for _, shapes := range []int{10, 200} {
@@ -34,7 +35,7 @@ func BenchmarkForecast(b *testing.B) {
 			b.Run(fmt.Sprintf("considered=%d/shapes=%d", considered, shapes), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					Forecast(s, Limits{Horizon: 10_000 * time.Hour, Considered: considered})
+					Forecast(s, Limits{Horizon: 10_000 * time.Hour, Considered: considered, Samples: MinSamples})
 				}
 			})
 		}

@@ -25,6 +25,22 @@ func hours(h float64) Length {
 	return Length{Time: d, Low: d * 9 / 10, Basis: BasisSteps}
 }
 
+// sure is a length without any doubt.
+func sure(h float64) Length {
+	l := hours(h)
+	l.Low = l.Time
+	return l
+}
+
+// allHeld are the hits of kinds that are calibrated.
+func allHeld() map[Kind]Hits {
+	all := map[Kind]Hits{}
+	for _, place := range []Positions{PositionFirst, PositionNear, PositionFar, PositionLast} {
+		all[Kind{Positions: place}] = Hits{40, 40}
+	}
+	return all
+}
+
 var endless = Length{Low: time.Minute, Missing: MissingReports}
 
 // running is a gang with 8 GPUs on each of some nodes.
@@ -49,17 +65,18 @@ func waiting(name string, age int, l Length, ranks int64) Gang {
 func full(nodes int, gangs ...Gang) *Snapshot {
 	return &Snapshot{
 		Now: start, Nodes: make([]Amounts, nodes), Sets: [][]int32{allOf(nodes)}, Lanes: []Lane{{}}, Gangs: gangs,
+		Hits: allHeld(),
 	}
 }
 
-var limits = Limits{Horizon: 1000 * time.Hour, Considered: 256}
+var limits = Limits{Horizon: 1000 * time.Hour, Considered: 256, Samples: MinSamples}
 
 // randomSnapshot has up to 12 nodes of two resources, two sets, lanes and quotas, and 30 gangs.
 func randomSnapshot(r *rand.Rand) *Snapshot {
 	n := 2 + r.IntN(11)
 	s := &Snapshot{
 		Now: start, Sets: [][]int32{allOf(n), allOf(n)[:1+r.IntN(n)]},
-		Lanes: []Lane{{Strict: r.IntN(2) == 0}, {Strict: r.IntN(2) == 0}},
+		Lanes: []Lane{{Strict: r.IntN(2) == 0, Spread: 0.3}, {Strict: r.IntN(2) == 0}}, Hits: allHeld(),
 		Quotas: []Quota{
 			{Name: "a", Free: Amounts{r.Int64N(30)}, Limited: [MaxResources]bool{true}},
 			{Name: "b", Free: Amounts{r.Int64N(60), 5}, Limited: [MaxResources]bool{true, true}},
@@ -83,6 +100,10 @@ func randomGang(r *rand.Rand, s *Snapshot, name string) Gang {
 		g.Length = Length{Low: time.Duration(r.IntN(500)) * time.Minute, Missing: MissingReports}
 	} else {
 		g.Length = hours(float64(r.IntN(40)) / 2)
+		g.Length.Basis = []Basis{BasisSteps, BasisSimilar}[r.IntN(2)]
+		if r.IntN(4) == 0 {
+			g.Length.Most = g.Length.Time * 11 / 10
+		}
 	}
 	one, ranks := Amounts{1 + r.Int64N(8), r.Int64N(4)}, 1+r.Int64N(4)
 	g.GPUs = one[0] * ranks

@@ -49,6 +49,8 @@ type Length struct {
 	StepSeconds float64
 	// Jobs is the number of similar jobs, with BasisSimilar.
 	Jobs int
+	// Most is what the deadline leaves; 0: there is none. No end is later.
+	Most time.Duration
 }
 
 // Late returns the time that about four of five gangs do not exceed, if lengths are as far above Time as
@@ -128,7 +130,7 @@ func LengthOf(r Run, now time.Time) Length {
 	if !l.Known() || l.Time > left {
 		l.Time, l.Basis, l.Missing, l.StepSeconds, l.Jobs = left, BasisDeadline, "", 0, 0
 	}
-	l.Low = min(l.Low, left)
+	l.Low, l.Most = min(l.Low, left), max(1, left) // a deadline that is over leaves nothing
 	return l
 }
 

@@ -81,14 +81,16 @@ func TestLengthOf(t *testing.T) {
 		"deadline alone": {
 			reason: "the gang ends at its deadline at the latest",
 			run:    Run{Ran: time.Hour, Deadline: 3 * time.Hour},
-			want:   Length{Time: 2 * time.Hour, Low: time.Hour / 9, Basis: BasisDeadline},
+			want:   Length{Time: 2 * time.Hour, Low: time.Hour / 9, Basis: BasisDeadline, Most: 2 * time.Hour},
 		},
 		"deadline before the end": {
 			reason: "the deadline ends the gang before its last step",
 			run: Run{
 				Ran: 10 * time.Second, Deadline: 30 * time.Second, Steps: reports(10, 10, 10, 10, 10).of(100, 0),
 			},
-			want: Length{Time: 20 * time.Second, Low: 20 * time.Second, Basis: BasisDeadline},
+			want: Length{
+				Time: 20 * time.Second, Low: 20 * time.Second, Basis: BasisDeadline, Most: 20 * time.Second,
+			},
 		},
 		"hint": {
 			reason: "the user expects 4 hours, of which 1 is over",

@@ -10,12 +10,12 @@ import (
 // Forecast returns the start of every waiting gang, in the order of service.
 func Forecast(s *Snapshot, l Limits) []Start {
 	q := newQueue(s)
-	likely := newPlay(s, q, l, func(g *Gang) (time.Duration, bool) { return g.Length.Time, g.Length.Known() })
+	likely := newLikely(s, q, l)
 	likely.run()
-	soonest := newPlay(s, q, l, func(g *Gang) (time.Duration, bool) { return g.Length.Low, true })
+	soonest := newPlay(s, q, l, func(i int) (time.Duration, bool) { return s.Gangs[i].Length.Low, true })
 	soonest.run()
 	starts := make([]Start, len(q.order))
-	reasons := &reasons{play: likely, holders: map[int][]int{}}
+	reasons := &reasons{play: likely, holders: map[int][]int{}, samples: playSamples(s, q, l)}
 	for place := range q.order {
 		starts[place] = reasons.start(place, soonest.started[place])
 	}
@@ -30,7 +30,7 @@ type play struct {
 	*Snapshot
 	*queue
 	limits   Limits
-	length   func(*Gang) (time.Duration, bool)
+	length   func(gang int) (time.Duration, bool)
 	capacity *capacity
 	quotas   []Amounts
 	ends     ends
@@ -53,7 +53,14 @@ type play struct {
 	stopped bool
 }
 
-func newPlay(s *Snapshot, q *queue, l Limits, length func(*Gang) (time.Duration, bool)) *play {
+// newLikely returns the play in which each length is as expected.
+func newLikely(s *Snapshot, q *queue, l Limits) *play {
+	return newPlay(s, q, l, func(gang int) (time.Duration, bool) {
+		return s.Gangs[gang].Length.Time, s.Gangs[gang].Length.Known()
+	})
+}
+
+func newPlay(s *Snapshot, q *queue, l Limits, length func(gang int) (time.Duration, bool)) *play {
 	p := &play{
 		Snapshot: s, queue: q, limits: l, length: length, capacity: newCapacity(s, q.shapes),
 		started: make([]time.Duration, len(q.order)), ended: map[int]time.Duration{}, after: map[int][]int{},
@@ -79,7 +86,7 @@ func newPlay(s *Snapshot, q *queue, l Limits, length func(*Gang) (time.Duration,
 
 // finishes adds the end of a gang that runs from a time on, unless it is unknown.
 func (p *play) finishes(gang int, from time.Duration, holds []Hold) {
-	if length, known := p.length(&p.Gangs[gang]); known {
+	if length, known := p.length(gang); known {
 		heap.Push(&p.ends, end{from + max(0, length), gang, holds})
 	}
 }

@@ -14,15 +14,15 @@ func in(h float64) time.Time { return start.Add(time.Duration(h * float64(time.H
 func TestForecast(t *testing.T) {
 	foreign := running("secret", endless, 0)
 	foreign.Namespace = "other"
-	strict := full(2, running("runs", hours(2), 0), waiting("large", 9, hours(1), 2),
-		waiting("small", 1, hours(1), 1))
+	strict := full(2, running("runs", sure(2), 0), waiting("large", 9, sure(1), 2),
+		waiting("small", 1, sure(1), 1))
 	strict.Nodes[1], strict.Lanes[0].Strict = gpus(8), true
-	quota := full(2, running("runs", hours(3), 0), waiting("waits", 1, hours(1), 1))
+	quota := full(2, running("runs", sure(3), 0), waiting("waits", 1, sure(1), 1))
 	quota.Nodes[1] = gpus(8)
 	quota.Quotas = []Quota{{Name: "research", Limited: [MaxResources]bool{true}}}
 	quota.Gangs[0].Uses = []Use{{0, gpus(8)}}
 	quota.Gangs[1].Uses = []Use{{0, gpus(8)}}
-	decided := full(1, running("runs", hours(1), 0), waiting("waits", 1, hours(1), 1))
+	decided := full(1, running("runs", sure(1), 0), waiting("waits", 1, sure(1), 1))
 	decided.Gangs[1].Unknown = SchedulerDecides
 	for name, tc := range map[string]struct {
 		reason string
@@ -32,10 +32,10 @@ func TestForecast(t *testing.T) {
 	}{
 		"ends": {
 			reason: "it starts once what it needs has ended, and runs for its own length",
-			s: full(2, running("long", hours(3), 0), running("short", hours(1), 1),
-				waiting("waits", 1, hours(2), 2)),
+			s: full(2, running("long", sure(3), 0), running("short", sure(1), 1),
+				waiting("waits", 1, sure(2), 2)),
 			want: []Start{{
-				Gang: 2, Position: 1, Time: in(3), Earliest: in(2.7), End: in(5),
+				Gang: 2, Position: 1, Time: in(3), End: in(5),
 				Behind: []Behind{
 					{What: Ends, Name: "short", Time: in(1), GPUs: 8, Basis: BasisSteps},
 					{What: Ends, Name: "long", Time: in(3), GPUs: 8, Basis: BasisSteps},
@@ -44,14 +44,14 @@ func TestForecast(t *testing.T) {
 		},
 		"order": {
 			reason: "the older gang goes first, and its own run delays the next",
-			s: full(1, running("runs", hours(1), 0), waiting("young", 1, hours(1), 1),
-				waiting("old", 9, hours(2), 1)),
+			s: full(1, running("runs", sure(1), 0), waiting("young", 1, sure(1), 1),
+				waiting("old", 9, sure(2), 1)),
 			want: []Start{
 				{
-					Gang: 2, Position: 1, Time: in(1), Earliest: in(0.9), End: in(3),
+					Gang: 2, Position: 1, Time: in(1), End: in(3),
 					Behind: []Behind{{What: Ends, Name: "runs", Time: in(1), GPUs: 8, Basis: BasisSteps}},
 				}, {
-					Gang: 1, Position: 2, Time: in(3), Earliest: in(2.7), End: in(4),
+					Gang: 1, Position: 2, Time: in(3), End: in(4),
 					Behind: []Behind{
 						{What: GoesFirst, Name: "old", Time: in(1), GPUs: 8},
 						{What: Ends, Name: "old", Time: in(3), GPUs: 8, Basis: BasisSteps},
@@ -64,10 +64,10 @@ func TestForecast(t *testing.T) {
 			s:      strict,
 			want: []Start{
 				{
-					Gang: 1, Position: 1, Time: in(2), Earliest: in(1.8), End: in(3),
+					Gang: 1, Position: 1, Time: in(2), End: in(3),
 					Behind: []Behind{{What: Ends, Name: "runs", Time: in(2), GPUs: 8, Basis: BasisSteps}},
 				}, {
-					Gang: 2, Position: 2, Time: in(3), Earliest: in(2.7), End: in(4),
+					Gang: 2, Position: 2, Time: in(3), End: in(4),
 					Behind: []Behind{
 						{What: GoesFirst, Name: "large", Time: in(2), GPUs: 16},
 						{What: Ends, Name: "large", Time: in(3), GPUs: 16, Basis: BasisSteps},
@@ -85,28 +85,28 @@ func TestForecast(t *testing.T) {
 		},
 		"endless gang goes first": {
 			reason: "the gang that goes first has no known length, and takes the only node",
-			s: full(1, running("runs", hours(1), 0), waiting("old", 9, Length{Missing: MissingHint}, 1),
-				waiting("young", 1, hours(1), 1)),
+			s: full(1, running("runs", sure(1), 0), waiting("old", 9, Length{Missing: MissingHint}, 1),
+				waiting("young", 1, sure(1), 1)),
 			want: []Start{
 				{
-					Gang: 1, Position: 1, Time: in(1), Earliest: in(0.9),
+					Gang: 1, Position: 1, Time: in(1),
 					Behind: []Behind{{What: Ends, Name: "runs", Time: in(1), GPUs: 8, Basis: BasisSteps}},
 				}, {
-					Gang: 2, Position: 2, Unknown: NoEndKnown, Earliest: in(0.9),
+					Gang: 2, Position: 2, Unknown: NoEndKnown, Earliest: in(1),
 					Behind: []Behind{{What: GoesFirst, Name: "old", Time: in(1), GPUs: 8}},
 				},
 			},
 		},
 		"foreign pods": {
 			reason: "no gang holds the node that it needs",
-			s:      full(1, waiting("waits", 1, hours(1), 1)),
+			s:      full(1, waiting("waits", 1, sure(1), 1)),
 			want:   []Start{{Gang: 0, Position: 1, Unknown: NoEndKnown, Behind: []Behind{{What: RoomFree}}}},
 		},
 		"quota": {
 			reason: "a node is free, but its queue's quota is not",
 			s:      quota,
 			want: []Start{{
-				Gang: 1, Position: 1, Time: in(3), Earliest: in(2.7), End: in(4),
+				Gang: 1, Position: 1, Time: in(3), End: in(4),
 				Behind: []Behind{
 					{What: QuotaFree, Name: "research"},
 					{What: Ends, Name: "runs", Time: in(3), GPUs: 8, Basis: BasisSteps},
@@ -115,17 +115,17 @@ func TestForecast(t *testing.T) {
 		},
 		"too far": {
 			reason: "the play stops at the horizon",
-			s:      full(1, running("runs", hours(3), 0), waiting("waits", 1, hours(1), 1)),
+			s:      full(1, running("runs", sure(3), 0), waiting("waits", 1, sure(1), 1)),
 			limits: Limits{Horizon: time.Hour, Considered: 9},
 			want:   []Start{{Gang: 1, Position: 1, Unknown: TooFarAhead}},
 		},
 		"not considered": {
 			reason: "only so many gangs get a time",
-			s:      full(1, running("runs", hours(3), 0), waiting("a", 9, hours(1), 1), waiting("b", 1, hours(1), 1)),
+			s:      full(1, running("runs", sure(3), 0), waiting("a", 9, sure(1), 1), waiting("b", 1, sure(1), 1)),
 			limits: Limits{Horizon: 9 * time.Hour, Considered: 1},
 			want: []Start{
 				{
-					Gang: 1, Position: 1, Time: in(3), Earliest: in(2.7), End: in(4),
+					Gang: 1, Position: 1, Time: in(3), End: in(4),
 					Behind: []Behind{{What: Ends, Name: "runs", Time: in(3), GPUs: 8, Basis: BasisSteps}},
 				},
 				{Gang: 2, Unknown: TooFarAhead},
@@ -140,6 +140,12 @@ func TestForecast(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if tc.limits == (Limits{}) {
 				tc.limits = limits
+			}
+			for i := range tc.want {
+				if s := &tc.want[i]; !s.Time.IsZero() { // all lengths are sure
+					s.Earliest, s.Latest, s.Hits = s.Time, s.Time.Add(resolution), Hits{40, 40}
+					s.Given = &Interval{Earliest: s.Earliest, Time: s.Time, Latest: s.Latest}
+				}
 			}
 			if diff := cmp.Diff(tc.want, Forecast(tc.s, tc.limits)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)

@@ -22,6 +22,8 @@ const (
 	NotComplete Unknown = "NotComplete"
 	// SchedulerDecides: the start depends on decisions that the play does not model.
 	SchedulerDecides Unknown = "SchedulerDecides"
+	// NotCalibrated: too few forecasts of the kind held, or were judged, or the interval is too wide.
+	NotCalibrated Unknown = "NotCalibrated"
 )
 
 // Snapshot is the input of a play. It is read-only.
@@ -36,6 +38,8 @@ type Snapshot struct {
 	// Lanes are the queues. Gangs of all lanes contend for the nodes.
 	Lanes []Lane
 	Gangs []Gang
+	// Hits of earlier forecasts, by kind.
+	Hits map[Kind]Hits
 }
 
 // Quota limits what gangs hold together.
@@ -49,6 +53,9 @@ type Quota struct {
 
 // Lane is a queue of a scheduler, which serves by value and age.
 type Lane struct {
+	Scheduler string
+	// Spread of the lengths of its gangs that are not measured: the standard deviation of their logarithm.
+	Spread float64
 	// Strict: the lane stops at the first gang that does not fit. Otherwise later gangs overtake it.
 	Strict bool
 }
@@ -67,7 +74,7 @@ type Gang struct {
 	Uses []Use
 	// Admitted: a waiting gang has its quota already, and gives it back when it ends.
 	Admitted bool
-	// Lane of a waiting gang, and its place: a higher Value goes first, then the earlier Since.
+	// Lane of the gang; and the place of a waiting one: a higher Value goes first, then the earlier Since.
 	Lane  int
 	Value int32
 	Since time.Time
@@ -101,6 +108,8 @@ type Limits struct {
 	Horizon time.Duration
 	// Considered is the number of waiting gangs that get a time, in the order of service.
 	Considered int
+	// Samples is the number of plays with drawn lengths, MinSamples to MaxSamples.
+	Samples int
 }
 
 // What a gang waits for.
@@ -134,16 +143,31 @@ type Behind struct {
 	Missing Missing
 }
 
+// Interval in which a gang probably starts.
+type Interval struct {
+	// Earliest, Time and Latest are the 10%, 50% and 90% points.
+	Earliest, Time, Latest time.Time
+	// Spread of the gang's lane when it was made.
+	Spread float64
+}
+
 // Start is the forecast for a waiting gang.
 type Start struct {
 	// Gang is its index in the snapshot.
 	Gang int
 	// Position within its lane, from 1; 0 if the gang is not considered: it would change with each start.
 	Position int
-	// Time of the start; zero if Unknown is set.
+	// Time of the start: the median; zero if Unknown is set.
 	Time time.Time
 	// Earliest is a time before which the gang hardly starts; zero: unknown.
 	Earliest time.Time
+	// Latest is the 90% point; zero if Unknown is set. Earliest is then the 10% point.
+	Latest time.Time
+	// Hits of earlier forecasts of the kind, unless the gang has no interval.
+	Hits Hits
+	// Given is the interval that is judged later; nil: there is none. It is also there if Unknown is
+	// NotCalibrated, because only judged forecasts calibrate.
+	Given *Interval
 	// End of the run after that start; zero: unknown.
 	End     time.Time
 	Unknown Unknown

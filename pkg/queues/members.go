@@ -53,6 +53,9 @@ func newMembers(objects Objects, jobs []v1alpha1.TrainingJob) members {
 				if e.Time != nil {
 					p.job.Start = new(e.Time.UTC())
 				}
+				if e.Earliest != nil && e.Latest != nil {
+					p.job.StartEarliest, p.job.StartLatest = new(e.Earliest.UTC()), new(e.Latest.UTC())
+				}
 			}
 		}
 		p.queue = cmp.Or(p.queue, schedulers.DefaultQueue(p.scheduler))

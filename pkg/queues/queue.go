@@ -99,10 +99,12 @@ type Job struct {
 	Created       time.Time `json:"created"`
 	// Reason why it waits, in one word.
 	Reason string `json:"reason,omitempty"`
-	// Start is when it probably starts, by the operator's last forecast; nil without one. StartUnknown is why
-	// the forecast has no time.
-	Start        *time.Time            `json:"start,omitempty"`
-	StartUnknown v1alpha1.StartUnknown `json:"startUnknown,omitempty"`
+	// Start is when it probably starts, by the operator's last forecast, with the interval; nil without one.
+	// StartUnknown is why the forecast has no time.
+	Start         *time.Time            `json:"start,omitempty"`
+	StartEarliest *time.Time            `json:"startEarliest,omitempty"`
+	StartLatest   *time.Time            `json:"startLatest,omitempty"`
+	StartUnknown  v1alpha1.StartUnknown `json:"startUnknown,omitempty"`
 	// Reservation is the phase of the reservation for a waiting job. Backfill is how a job passes the
 	// reservation of another one.
 	Reservation v1alpha1.ReservationPhase `json:"reservation,omitempty"`

@@ -280,3 +280,27 @@ func TestLists(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// TestStartOfAWaitingJob: its interval, by the last forecast. Jobs that run have none.
+func TestStartOfAWaitingJob(t *testing.T) {
+	at := func(hour int) metav1.Time { return metav1.NewTime(time.Date(2026, 11, 25, hour, 0, 0, 0, time.UTC)) }
+	waits := job("team", "waits", v1alpha1.SchedulerVolcano, "a", v1alpha1.PhaseQueued, "", 0)
+	waits.Status.Scheduling.EstimatedStart = &v1alpha1.EstimatedStart{
+		Time: new(at(14)), Earliest: new(at(13)), Latest: new(at(16)),
+	}
+	unknown := job("team", "unknown", v1alpha1.SchedulerVolcano, "a", v1alpha1.PhaseQueued, "", 1)
+	unknown.Status.Scheduling.EstimatedStart = &v1alpha1.EstimatedStart{
+		Earliest: new(at(13)), Unknown: v1alpha1.StartNotCalibrated,
+	}
+	queues := Of(Objects{VolcanoQueues: []volcanov1beta1.Queue{{ObjectMeta: named("", "a")}}},
+		[]v1alpha1.TrainingJob{waits, unknown})
+	got := queues[0].Waiting
+	if j := got[0]; !j.Start.Equal(at(14).Time) || !j.StartEarliest.Equal(at(13).Time) ||
+		!j.StartLatest.Equal(at(16).Time) {
+		t.Errorf("it starts %v, from %v to %v", j.Start, j.StartEarliest, j.StartLatest)
+	}
+	if j := got[1]; j.Start != nil || j.StartEarliest != nil || j.StartLatest != nil ||
+		j.StartUnknown != v1alpha1.StartNotCalibrated {
+		t.Errorf("an unknown start is %v, from %v to %v", j.Start, j.StartEarliest, j.StartLatest)
+	}
+}

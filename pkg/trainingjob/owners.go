@@ -40,7 +40,7 @@ var owners = map[writer][]string{
 	statusWriter: {
 		"message", "conditions", "rehearsal.result", "rehearsal.checks",
 		"scheduling.queue", "scheduling.blocker", "scheduling.preemption", "scheduling.domain",
-		"scheduling.estimatedStart", "scheduling.estimatedEnd",
+		"scheduling.estimatedStart", "scheduling.estimatedEnd", "scheduling.firstForecast",
 		"scheduling.reservation", "scheduling.backfill", // what pkg/controller/planner computes
 	},
 }

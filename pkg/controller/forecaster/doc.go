@@ -4,5 +4,6 @@
 //	forecaster.go  the passes, and which jobs they wake
 //	snapshot.go    nodes, queues and gangs as package forecast takes them
 //	lengths.go     what the length of each gang is computed from
+//	records.go     how many earlier forecasts held, by the statuses of jobs
 //	estimates.go   the results, as statuses
 package forecaster

@@ -1,6 +1,7 @@
 package forecaster
 
 import (
+	"math"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,7 +33,7 @@ func (d *description) estimates(starts []forecast.Start) map[types.UID]*observat
 			continue
 		}
 		f := all[job.UID]
-		f.Start = startOf(s)
+		f.Start, f.First = startOf(s), firstOf(s)
 		if f.End == nil && !s.End.IsZero() {
 			f.End = endOf(d.snapshot.Gangs[s.Gang].Length, s.Time, false)
 		}
@@ -58,8 +59,9 @@ func endOf(l forecast.Length, from time.Time, runs bool) *v1alpha1.EstimatedEnd 
 
 func startOf(s *forecast.Start) *v1alpha1.EstimatedStart {
 	e := &v1alpha1.EstimatedStart{
-		Time: timeOf(s.Time), Earliest: timeOf(s.Earliest), Unknown: v1alpha1.StartUnknown(s.Unknown),
-		Position: int32(s.Position),
+		Time: timeOf(s.Time), Earliest: timeOf(s.Earliest), Latest: timeOf(s.Latest),
+		Unknown: v1alpha1.StartUnknown(s.Unknown), Position: int32(s.Position),
+		HitPercent: int32(s.Hits.Percent()), HitOf: int32(s.Hits.Of),
 	}
 	for _, b := range s.Behind {
 		e.Behind = append(e.Behind, v1alpha1.StartDependency{
@@ -68,6 +70,17 @@ func startOf(s *forecast.Start) *v1alpha1.EstimatedStart {
 		})
 	}
 	return e
+}
+
+// firstOf returns the interval to judge; nil: there is none.
+func firstOf(s *forecast.Start) *v1alpha1.FirstForecast {
+	if s.Given == nil {
+		return nil
+	}
+	return &v1alpha1.FirstForecast{
+		Earliest: *timeOf(s.Given.Earliest), Latest: *timeOf(s.Given.Latest), Position: int32(s.Position),
+		SpreadPercent: int32(math.Round(100 * s.Given.Spread)),
+	}
 }
 
 // timeOf returns a time in whole seconds; nil for the zero time.

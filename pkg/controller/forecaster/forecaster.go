@@ -30,6 +30,8 @@ const (
 	// share: after a pass the forecaster rests that many times as long, so that it uses at most a twentieth of
 	// one processor.
 	share = 20
+	// budget of the plays of one pass. Samples are cut to keep it.
+	budget = 1500 * time.Millisecond
 	// played: so many times as many waiting gangs as are considered take part in a play. Those that are served
 	// after them are left out.
 	played = 4
@@ -70,6 +72,10 @@ type Forecaster struct {
 	Dependencies
 	options Options
 
+	// judged are the last results of forecasts, and samples those of the next pass. Only passes use them.
+	judged  []forecast.Record
+	samples int
+
 	mu        sync.Mutex
 	forecasts map[types.UID]*observation.Forecast
 }
@@ -79,7 +85,7 @@ func New(o *Options, d Dependencies) *Forecaster {
 	if o == nil {
 		return nil
 	}
-	return &Forecaster{Dependencies: d, options: *o}
+	return &Forecaster{Dependencies: d, options: *o, samples: forecast.MaxSamples}
 }
 
 // Start implements manager.Runnable.
@@ -125,9 +131,11 @@ func (f *Forecaster) Estimate(ctx context.Context) ([]types.NamespacedName, erro
 	}
 	now := f.Clock.Now().Truncate(memory.StatusPrecision)
 	d := f.describe(ctx, list, state, now)
+	began := f.Clock.Now()
 	starts := forecast.Forecast(&d.snapshot, forecast.Limits{
-		Horizon: f.options.Horizon, Considered: f.options.Considered,
+		Horizon: f.options.Horizon, Considered: f.options.Considered, Samples: f.samples,
 	})
+	f.samples = samplesWithin(budget, f.samples, f.Clock.Since(began))
 	forecasts := d.estimates(starts)
 	f.mu.Lock()
 	f.forecasts = forecasts
@@ -141,6 +149,12 @@ func (f *Forecaster) Estimate(ctx context.Context) ([]types.NamespacedName, erro
 	return wake, nil
 }
 
+// samplesWithin returns how many samples fit a budget if some took a time.
+func samplesWithin(budget time.Duration, samples int, took time.Duration) int {
+	most := int64(budget) * int64(samples) / max(1, int64(took))
+	return int(min(max(most, forecast.MinSamples), forecast.MaxSamples))
+}
+
 // changed reports whether the job's reconcile writes the forecast.
 func (f *Forecaster) changed(job *v1alpha1.TrainingJob, next *observation.Forecast, now time.Time) bool {
 	s := job.Status.Scheduling
@@ -152,7 +166,8 @@ func (f *Forecaster) changed(job *v1alpha1.TrainingJob, next *observation.Foreca
 		return !now.Before(written.Add(observation.ForecastDelay(jobs)))
 	}
 	start, end := s.EstimatedStart, s.EstimatedEnd
-	return observation.StartDiffers(start, next.Start) &&
+	late := job.Status.Phase == v1alpha1.PhaseQueued && observation.IsLate(s.FirstForecast, now)
+	return late || (next.IsFirst(s, now) || observation.StartDiffers(start, next.Start)) &&
 		(start == nil || due(start.ObservedTime.Time, waiting)) ||
 		observation.EndDiffers(end, next.End) &&
 			(end == nil || due(end.ObservedTime.Time, waiting+int(f.Counts.Running.Load())))

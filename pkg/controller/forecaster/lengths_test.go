@@ -116,7 +116,9 @@ func TestLengthOfJob(t *testing.T) {
 				running(j)
 				j.Spec.RunPolicy.ActiveDeadlineSeconds = new(int64(9000))
 			}),
-			want: forecast.Length{Time: 30 * time.Minute, Low: 2 * time.Hour / 9, Basis: forecast.BasisDeadline},
+			want: forecast.Length{
+				Time: 30 * time.Minute, Low: 2 * time.Hour / 9, Basis: forecast.BasisDeadline, Most: 30 * time.Minute,
+			},
 		},
 		"a hint": {
 			reason: "the user expects three hours",

@@ -54,7 +54,9 @@ type queueKey struct{ scheduler, namespace, queue string }
 
 // queue is a queue with its limits, of which known is false if the operator does not know them.
 type queue struct {
-	lane   int
+	lane int
+	// name of the lane.
+	name   string
 	limits []scheduler.QueueLimit
 	known  bool
 }
@@ -116,6 +118,7 @@ func (f *Forecaster) describe(
 	for i := range waiting {
 		f.guard(ctx, waiting[i].job, func() { d.addWaiting(&waiting[i], i >= played*f.options.Considered) })
 	}
+	f.calibrate(d, list.Items)
 	return d
 }
 
@@ -153,12 +156,7 @@ func yieldsOf(jobs []v1alpha1.TrainingJob) map[types.UID]time.Time {
 
 func (f *Forecaster) candidate(d *description, job *v1alpha1.TrainingJob) candidate {
 	waiter := f.State.Waiter(client.ObjectKeyFromObject(job), backends.JobOf(job))
-	c := candidate{job: job, value: waiter.Priority}
-	for _, b := range f.Backends {
-		if b.Name() == waiter.Scheduler {
-			c.backend = b
-		}
-	}
+	c := candidate{job: job, value: waiter.Priority, backend: f.backend(waiter.Scheduler)}
 	c.queue = d.queueOf(c.backend, queueKey{waiter.Scheduler, job.Namespace, waiter.Queue})
 	if quotas := scheduler.Of(c.backend).QuotaSystem; quotas != nil {
 		objects := memory.ObjectsOf(c.backend, f.Owned.Objects(job.UID))
@@ -167,6 +165,16 @@ func (f *Forecaster) candidate(d *description, job *v1alpha1.TrainingJob) candid
 		}
 	}
 	return c
+}
+
+// backend of a name; nil: there is none.
+func (f *Forecaster) backend(name string) scheduler.Backend {
+	for _, b := range f.Backends {
+		if b.Name() == name {
+			return b
+		}
+	}
+	return nil
 }
 
 // queueOf returns the queue that a job names. Without limits, each name is a lane of its own.
@@ -187,9 +195,9 @@ func (d *description) queueOf(backend scheduler.Backend, key queueKey) *queue {
 	if !known {
 		index = len(d.snapshot.Lanes)
 		d.lanes[lane] = index
-		d.snapshot.Lanes = append(d.snapshot.Lanes, forecast.Lane{Strict: strict})
+		d.snapshot.Lanes = append(d.snapshot.Lanes, forecast.Lane{Scheduler: key.scheduler, Strict: strict})
 	}
-	q.lane = index
+	q.lane, q.name = index, lane
 	d.queues[key] = q
 	return q
 }
@@ -287,12 +295,8 @@ func (f *Forecaster) addRunning(d *description, job *v1alpha1.TrainingJob) {
 		g.Holds = append(g.Holds, forecast.Hold{Node: node, Amounts: *holds[node]})
 	}
 	waiter := backends.JobOf(job)
-	for _, b := range f.Backends {
-		if b.Name() == waiter.Scheduler {
-			q := d.queueOf(b, queueKey{waiter.Scheduler, job.Namespace, waiter.Queue})
-			g.Uses = d.uses(q, all)
-		}
-	}
+	q := d.queueOf(f.backend(waiter.Scheduler), queueKey{waiter.Scheduler, job.Namespace, waiter.Queue})
+	g.Lane, g.Uses = q.lane, d.uses(q, all)
 	d.jobs, d.snapshot.Gangs = append(d.jobs, job), append(d.snapshot.Gangs, g)
 }
 

@@ -31,6 +31,7 @@ const (
 	metricPlacedAcross     = "trainingjob_placed_across_domains_total"
 	metricPlacementSeconds = "trainingjob_placement_seconds"
 	metricResumeSeconds    = "trainingjob_resume_seconds"
+	metricForecasts        = "trainingjob_forecasts_total"
 
 	metricPreemptionPlans     = "trainingjob_preemption_plans_total"
 	metricPreemptionVictims   = "trainingjob_preemption_victims_total"
@@ -113,6 +114,10 @@ func waitMetrics() []metric.Description {
 		{Name: metricResumeSeconds, Type: metric.Histogram, Labels: queue, Cardinality: perQueue,
 			Buckets: waitBuckets,
 			Help:    "Time from the start of an interruption until the gang runs again."},
+		{Name: metricForecasts, Type: metric.Counter, Labels: []string{"scheduler", "positions", "result"},
+			Cardinality: "4 schedulers × 4 ranges × 3 results",
+			Help: "Judged first forecasts of starts (forecast.mode On), by scheduler, positions in the queue and " +
+				"result: Held, Early or Late."},
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/forecast"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
@@ -48,9 +49,41 @@ func (c statusChange) count() {
 	if isAcross(c.to) && !isAcross(&c.job.Status) && c.to.Scheduling != nil {
 		c.counters[metricPlacedAcross].WithLabelValues(string(c.to.Scheduling.Scheduler)).Inc()
 	}
+	c.countForecast()
 	if c.to.Work != nil {
 		c.countWork()
 	}
+}
+
+// countForecast counts the result of an attempt's first forecast. Its series begin when it is given.
+func (c statusChange) countForecast() {
+	f := firstForecast(c.to)
+	if f == nil {
+		return
+	}
+	count := func(result v1alpha1.ForecastResult) prometheus.Counter {
+		positions := forecast.PositionsOf(int(f.Position))
+		return c.counters[metricForecasts].WithLabelValues(
+			string(c.to.Scheduling.Scheduler), string(positions), string(result))
+	}
+	before := firstForecast(&c.job.Status)
+	if before == nil {
+		for _, result := range []v1alpha1.ForecastResult{
+			v1alpha1.ForecastHeld, v1alpha1.ForecastEarly, v1alpha1.ForecastLate,
+		} {
+			count(result)
+		}
+	}
+	if f.Result != "" && (before == nil || before.Result == "") {
+		count(f.Result).Inc()
+	}
+}
+
+func firstForecast(st *v1alpha1.TrainingJobStatus) *v1alpha1.FirstForecast {
+	if st.Scheduling == nil {
+		return nil
+	}
+	return st.Scheduling.FirstForecast
 }
 
 // isAcross reports whether a gang that requires one domain is known to lie across several.

@@ -226,3 +226,31 @@ func TestUsersDoNotMakeSeries(t *testing.T) {
 		t.Errorf("%d series, want one for each of %d queues and Other", n, maxQueues)
 	}
 }
+
+// TestForecastsAreCounted: each result counts once.
+func TestForecastsAreCounted(t *testing.T) {
+	with := func(result v1alpha1.ForecastResult) v1alpha1.TrainingJobStatus {
+		s := inQueue(v1alpha1.TrainingJobStatus{})
+		s.Scheduling.FirstForecast = &v1alpha1.FirstForecast{Position: 3, Result: result}
+		return s
+	}
+	without := inQueue(v1alpha1.TrainingJobStatus{})
+	counted := countAll(t,
+		change{without, without}, change{without, with("")}, change{with(""), with("Late")},
+		change{with("Late"), with("Late")}, change{with("Late"), without}, change{without, with("")},
+		change{with(""), with("Held")}, change{with(""), without},
+	)
+	got := map[string]float64{}
+	for name, n := range counted {
+		if strings.HasPrefix(name, "forecasts_total") {
+			got[name] = n
+		}
+	}
+	want := map[string]float64{
+		"forecasts_total[positions=2-5 result=Held scheduler=volcano]": 1,
+		"forecasts_total[positions=2-5 result=Late scheduler=volcano]": 1,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

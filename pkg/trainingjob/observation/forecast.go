@@ -15,6 +15,8 @@ type Forecast struct {
 	Phase   v1alpha1.Phase
 	Start   *v1alpha1.EstimatedStart
 	End     *v1alpha1.EstimatedEnd
+	// First is the interval to judge, if the attempt has none yet; nil: there is no interval.
+	First *v1alpha1.FirstForecast
 }
 
 // The shortest time between two writes of a forecast. With many jobs it grows, so that all of them together
@@ -34,6 +36,16 @@ func ForecastDelay(jobs int) time.Duration {
 	return min(max(minForecastDelay, time.Duration(jobs)*forecastDelayPerJob), maxForecastDelay)
 }
 
+// IsLate reports whether a gang waits longer than in its first forecast, and its status does not show that.
+func IsLate(first *v1alpha1.FirstForecast, now time.Time) bool {
+	return first != nil && first.Result == "" && now.After(first.Latest.Time)
+}
+
+// IsFirst reports whether the forecast has the first interval of an attempt.
+func (f *Forecast) IsFirst(s *v1alpha1.SchedulingStatus, now time.Time) bool {
+	return s.FirstForecast == nil && f.First != nil && !IsLate(f.First, now)
+}
+
 // StartDiffers reports whether a forecast of a start differs from the written one so that it is written.
 func StartDiffers(written, now *v1alpha1.EstimatedStart) bool {
 	if written == nil || now == nil {
@@ -45,6 +57,7 @@ func StartDiffers(written, now *v1alpha1.EstimatedStart) bool {
 	}
 	return written.Unknown != now.Unknown || moved(written.Time, now.Time, left, written.ObservedTime) ||
 		moved(written.Earliest, now.Earliest, left, written.ObservedTime) ||
+		moved(written.Latest, now.Latest, written.Latest, written.ObservedTime) ||
 		apart(int64(written.Position), int64(now.Position)) || !sameDependencies(written.Behind, now.Behind)
 }
 

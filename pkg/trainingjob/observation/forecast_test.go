@@ -17,7 +17,7 @@ func TestForecastIsWrittenRarely(t *testing.T) {
 		return &metav1.Time{Time: now.Add(time.Duration(minutes) * time.Minute)}
 	}
 	written := v1alpha1.EstimatedStart{
-		Time: in(100), Earliest: in(80), Position: 20, ObservedTime: *in(0),
+		Time: in(100), Earliest: in(80), Latest: in(200), Position: 20, ObservedTime: *in(0),
 		Behind: []v1alpha1.StartDependency{{What: v1alpha1.DependsOnEnd, Name: "bert", Time: in(100)}},
 	}
 	for name, tc := range map[string]struct {
@@ -33,6 +33,9 @@ func TestForecastIsWrittenRarely(t *testing.T) {
 		"many places":            {func(s *v1alpha1.EstimatedStart) { s.Position = 15 }, true},
 		"another gang":           {func(s *v1alpha1.EstimatedStart) { s.Behind[0].Name = "gpt" }, true},
 		"the time of that gang":  {func(s *v1alpha1.EstimatedStart) { s.Behind[0].Time = in(50) }, false},
+		"the latest":             {func(s *v1alpha1.EstimatedStart) { s.Latest = in(240) }, false},
+		"the latest, by more":    {func(s *v1alpha1.EstimatedStart) { s.Latest = in(241) }, true},
+		"the hits":               {func(s *v1alpha1.EstimatedStart) { s.HitPercent, s.HitOf = 79, 120 }, false},
 		"hardly before, by more": {func(s *v1alpha1.EstimatedStart) { s.Earliest = in(10) }, true},
 	} {
 		t.Run(name, func(t *testing.T) {

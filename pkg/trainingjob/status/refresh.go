@@ -20,7 +20,7 @@ func Conclude(o *observation.Observation, p *decision.Plan, outcome decision.Out
 	}
 	if s := st.Scheduling; s != nil {
 		s.Blocker, s.Preemption, s.Reservation = outcome.Blocker.DeepCopy(), nil, nil
-		dropForecast(s)
+		concludeForecast(o, p)
 		if s.Blocker != nil {
 			s.Blocker.ObservedTime = new(o.Time())
 		}

@@ -244,7 +244,8 @@ var scenarios = map[string]func() Input{
 		t.after(12, func(st *v1alpha1.TrainingJobStatus) {
 			at := func(hours time.Duration) *metav1.Time { return new(metav1.NewTime(t.now.Add(hours * time.Hour))) }
 			st.Scheduling.EstimatedStart = &v1alpha1.EstimatedStart{
-				Time: at(3), Earliest: at(2), Position: 2, ObservedTime: *at(0),
+				Time: at(3), Earliest: at(2), Latest: at(5), Position: 2, ObservedTime: *at(0),
+				HitPercent: 79, HitOf: 120,
 				Behind: []v1alpha1.StartDependency{
 					{What: v1alpha1.DependsOnOrder, Name: "gpt", Time: at(1), GPUs: 16},
 					{What: v1alpha1.DependsOnEnd, Time: at(3), GPUs: 32, Basis: v1alpha1.ForecastSteps},
@@ -252,6 +253,10 @@ var scenarios = map[string]func() Input{
 			}
 			st.Scheduling.EstimatedEnd = &v1alpha1.EstimatedEnd{
 				Unknown: v1alpha1.EndLengthUnknown, ObservedTime: *at(0),
+			}
+			st.Scheduling.FirstForecast = &v1alpha1.FirstForecast{
+				Earliest: *at(-2), Latest: *at(-1), Position: 4, SpreadPercent: 100, ObservedTime: *at(-3),
+				Result: v1alpha1.ForecastLate, JudgedTime: at(-1),
 			}
 		})
 		return t.input()
