@@ -486,9 +486,13 @@ var rules = map[string]rule{
 		reason: "plays reservations in a simulation",
 		ours:   []string{"pkg/reservation", "bench/result", "bench/sim", "bench/workload"},
 	},
+	"bench/forecasts": {
+		reason: "plays forecasts in a simulation",
+		ours:   []string{"pkg/forecast", "bench/backfill", "bench/result", "bench/sim"},
+	},
 	"bench/sim": {
 		reason: "simulates the planner and the schedulers' orders", never: impure,
-		ours: []string{seam, "pkg/preemption", "pkg/reservation", "bench/stats", "bench/workload"},
+		ours: []string{seam, "pkg/forecast", "pkg/preemption", "pkg/reservation", "bench/stats", "bench/workload"},
 	},
 	"bench/workload":             {reason: "which gangs arrive when, as data", never: impure},
 	"bench/simulated/scheduling": {reason: "a scheduler's decisions, without side effects", never: timeless},

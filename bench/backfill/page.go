@@ -47,8 +47,8 @@ func (r *Results) Save(dir string) error {
 	return result.WriteWhole(filepath.Join(dir, "report.md"), text)
 }
 
-// table with a head and rows.
-func table(head []string, rows [][]string) string {
+// Table with a head and rows, in Markdown.
+func Table(head []string, rows [][]string) string {
 	var text strings.Builder
 	line := func(cells []string) { text.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
 	line(head)
@@ -89,7 +89,7 @@ func loadsTable(s Section) string {
 			})
 		}
 	}
-	return table(head, rows)
+	return Table(head, rows)
 }
 
 // variationsTable has ratios to today in the same setting.
@@ -107,7 +107,7 @@ func variationsTable(s Section) string {
 		}
 		rows = append(rows, append(row, fmt.Sprintf("%.0f", lend.Recalls)))
 	}
-	return table(head, rows)
+	return Table(head, rows)
 }
 
 func targetsTable(targets []Target) string {
@@ -119,5 +119,5 @@ func targetsTable(targets []Target) string {
 		}
 		rows = append(rows, []string{t.Where + ": " + t.What, t.bound(), fmt.Sprintf("%.2f", t.Got), met})
 	}
-	return table([]string{"by today", "target", "result", ""}, rows)
+	return Table([]string{"by today", "target", "result", ""}, rows)
 }

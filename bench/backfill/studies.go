@@ -99,8 +99,8 @@ func (s *Setting) ways() []sim.Way {
 // Source of gangs.
 type Source struct {
 	Name string
-	// gangs of a seed at a load, and the cluster on which they are played.
-	gangs func(load float64, seed uint64) ([]sim.Job, sim.Shape)
+	// Gangs of a seed at a load, and the cluster on which they are played.
+	Gangs func(load float64, seed uint64) ([]sim.Job, sim.Shape)
 	// seeds of the variations: a trace takes long.
 	seeds int
 }
@@ -119,7 +119,7 @@ const longest = 7 * 24 * time.Hour
 func Generated(gangs int) Source {
 	return Source{
 		Name: fmt.Sprintf("%d random gangs", gangs), seeds: 20,
-		gangs: func(load float64, seed uint64) ([]sim.Job, sim.Shape) {
+		Gangs: func(load float64, seed uint64) ([]sim.Job, sim.Shape) {
 			return sized(sim.Philly(gangs, longest, shape(0, 0), seed), load)
 		},
 	}
@@ -154,7 +154,7 @@ func Traced(path string) (Source, error) {
 	if len(jobs) > many {
 		s.seeds = 1
 	}
-	s.gangs = func(load float64, _ uint64) ([]sim.Job, sim.Shape) { return sized(jobs, load) }
+	s.Gangs = func(load float64, _ uint64) ([]sim.Job, sim.Shape) { return sized(jobs, load) }
 	return s, nil
 }
 
@@ -217,7 +217,7 @@ func (o Options) play(ctx context.Context, source Source, s Setting, seeds int) 
 		results[i] = make([]sim.Result, seeds)
 	}
 	for seed := range seeds {
-		jobs, cluster := source.gangs(s.Load, uint64(seed))
+		jobs, cluster := source.Gangs(s.Load, uint64(seed))
 		jobs = sim.Draw(jobs, s.Properties, uint64(seed))
 		cluster.Faults = s.Faults
 		p.Nodes += cluster.Nodes

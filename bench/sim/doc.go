@@ -11,6 +11,7 @@
 //	situation.go one preemption that a real scheduler was seen to make; agreement.go: whether the model does so
 //	broker.go    carries out what pkg/preemption plans
 //	serve.go     order and quotas without preemption; reserve.go: pkg/reservation, and what it knows of gangs
+//	forecast.go  first forecasts of starts by pkg/forecast, and what became of them
 //	properties.go deadlines, reports and consent of gangs
 //	faults.go    failures of gangs and nodes
 //	run.go       the events

@@ -22,6 +22,8 @@ type Job struct {
 	Error          float64
 	// Deadline is the longest that it runs, in all its runs; 0: none.
 	Deadline time.Duration
+	// Expected is the user's hint of its length; 0: none.
+	Expected time.Duration
 	// Queue whose quota it uses.
 	Queue int
 }

@@ -21,6 +21,9 @@ type Properties struct {
 	Queues int
 }
 
+// The logarithm of Error is normal. Its median is that much of errorSpread above 0: ends are rarely early.
+const errorSpread, errorP80 = 0.1, 0.8416
+
 // Draw the properties of gangs. The same seed draws the same numbers for every share, so that a larger share
 // only adds gangs.
 func Draw(jobs []Job, p Properties, seed uint64) []Job {
@@ -32,8 +35,7 @@ func Draw(jobs []Job, p Properties, seed uint64) []Job {
 		hasDeadline, factor := r.Float64() < p.Deadlines, 1.2+2*r.Float64()
 		j.Lends = r.Float64() < p.Lenders
 		j.Listens = j.Lends
-		const spread, p80 = 0.1, 0.8416
-		j.Error = math.Exp(spread * (r.NormFloat64() + p80))
+		j.Error = math.Exp(errorSpread * (r.NormFloat64() + errorP80))
 		j.Queue = r.IntN(max(1, p.Queues))
 		if hasDeadline {
 			whole := &run{Job: j}

@@ -33,6 +33,9 @@ type Result struct {
 	// Reservations that began, Lapsed ones, and how often their nodes Moved. LongestHold of a gang that fitted.
 	Reservations, Lapsed, Moved int
 	LongestHold                 time.Duration
+
+	// Forecasts of each way to give them, of the gangs that waited, in the order of their starts.
+	Forecasts [][]Forecast
 }
 
 // Wait of a gang.

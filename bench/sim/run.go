@@ -23,6 +23,8 @@ type Way struct {
 	MaxDelay time.Duration
 	// Backfill replaces preemption; nil: urgent gangs preempt.
 	Backfill *Backfill
+	// Forecasts are given to gangs that wait, in these ways.
+	Forecasts []Forecasting
 }
 
 // waiting is a gang that has no GPUs.
@@ -45,6 +47,8 @@ type waiting struct {
 	reservation *reservation.Reservation
 	pass        *reservation.Pass
 	hold        reservation.Hold
+	// forecast is true once it has its first forecast.
+	forecast bool
 }
 
 // freed GPUs of a victim.
@@ -81,12 +85,23 @@ type simulation struct {
 	lost    map[int]bool
 	shapes  map[shape][]preemption.Need
 	again   time.Duration
+
+	// lengths of the gangs that finished, by GPUs; gap is the mean time between two starts, of which so many
+	// began, and started the last one.
+	forecasters  []*forecaster
+	queues       int
+	lengths      map[int64][]time.Duration
+	starts       int
+	gap, started time.Duration
 }
 
 // Play gangs on a cluster, until all have finished.
 func Play(s Shape, jobs []Job, way Way, seed uint64) Result {
 	p := newSimulation(s, jobs, way, seed)
 	for p.step() {
+	}
+	for _, f := range p.forecasters {
+		p.result.Forecasts = append(p.result.Forecasts, f.done)
 	}
 	return p.result
 }
@@ -97,6 +112,7 @@ func newSimulation(s Shape, jobs []Job, way Way, seed uint64) *simulation {
 		ending: map[int]*waiting{}, random: rand.New(rand.NewPCG(seed, 2)), seed: seed, faults: s.Faults,
 		quotas: slices.Clone(s.Quotas), ran: map[int]time.Duration{}, recalls: map[int]int{},
 		lost: map[int]bool{}, shapes: map[shape][]preemption.Need{}, again: -1,
+		forecasters: newForecasters(way.Forecasts), lengths: map[int64][]time.Duration{},
 	}
 	for i := range p.free {
 		p.free[i] = s.GPUsPerNode
@@ -104,6 +120,7 @@ func newSimulation(s Shape, jobs []Job, way Way, seed uint64) *simulation {
 	}
 	for i := range jobs {
 		j := &jobs[i]
+		p.queues = max(p.queues, j.Queue+1)
 		p.at(j.Arrives, func() { p.queue(&waiting{Job: j, blocked: -1}) })
 	}
 	if s.For > 0 {
@@ -140,6 +157,7 @@ func (p *simulation) step() bool {
 		heap.Pop(&p.events).(*event).do()
 	}
 	p.schedule()
+	p.forecast()
 	p.result.Makespan = p.now
 	return true
 }
@@ -230,10 +248,15 @@ func (p *simulation) start(w *waiting, on map[int]int) {
 	}
 	p.running[w.ID] = r
 	p.result.started(w, p.now)
+	p.countGap()
+	for _, f := range p.forecasters {
+		f.starts(w.ID, p.now)
+	}
 	r.deadline = p.now + w.Deadline - p.ran[w.ID]
 	p.at(r.finishes(), func() {
 		if p.running[w.ID] == r && r.asked < 0 {
 			p.end(r)
+			p.ended(w.Job)
 			p.finished += time.Duration(w.Total()) * w.Work
 			p.result.finished(w.Job, p.now)
 		}
@@ -330,7 +353,7 @@ func (p *simulation) resume(r *run, saved time.Duration) {
 }
 
 func (p *simulation) requeue(r *run, saved time.Duration) {
-	p.queue(&waiting{Job: r.Job, base: saved, attempts: p.attempt[r.ID], blocked: -1})
+	p.queue(&waiting{Job: r.Job, base: saved, attempts: p.attempt[r.ID], blocked: -1, forecast: true})
 }
 
 type event struct {

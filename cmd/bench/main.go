@@ -27,7 +27,7 @@ func main() {
 		SilenceUsage: true, SilenceErrors: true,
 	}
 	cmd.AddCommand(newRun(), newReport(), newList(), newCheck(), newScale(), newPreempt(), newHistory(),
-		newBoard(), newCalibrate(), newBackfill())
+		newBoard(), newCalibrate(), newBackfill(), newForecast())
 	if err := cmd.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
