@@ -258,8 +258,11 @@ test-hangs: build ## gangs that hang on all schedulers, with crashes of the oper
 	go test -tags e2e -count 1 -v -timeout 60m -run '^TestHang' ./test/e2e -args -reduced -hangs
 
 .PHONY: test-reservations
-test-reservations: build ## capacity that is kept for large gangs, on all schedulers
+test-reservations: build ## capacity that is kept for large gangs, on all schedulers; with forecasts also on a real kubelet (as root on Debian)
+	test/e2e/install.sh
+	bin/localcluster build --real-node
 	go test -tags cluster -count 1 -v -timeout 30m -parallel 12 -run '^TestReservations$$' ./test/conformance -args -reservations
+	go test -tags e2e -count 1 -v -timeout 30m -run '^(TestForecasts|TestLentCapacity)$$' ./test/e2e -args -reduced -starts
 
 .PHONY: test-rehearsals
 test-rehearsals: build ## broken and sound trainers that are rehearsed on all schedulers, and in PyTorch on a real kubelet (as root on Debian)

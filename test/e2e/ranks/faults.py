@@ -2,6 +2,7 @@
 
 FAULT is its name (see FAULTS); empty: the trainer is sound. SAVE_SECONDS is how long a save takes.
 EVALUATE_SECONDS is how long each evaluation takes, after every 20 steps; 0: there is none.
+CLAIMED_STEP_SECONDS is the step time that it reports; empty: none.
 """
 
 import contextlib
@@ -30,6 +31,7 @@ FAULTS = {
     "older": "resumes from the checkpoint before the one that it is given",
 }
 FAULT = os.environ.get("FAULT", "")
+CLAIMED = os.environ.get("CLAIMED_STEP_SECONDS", "")
 EVALUATE = float(os.environ.get("EVALUATE_SECONDS", "0"))
 SAVE = float(os.environ.get("SAVE_SECONDS", "0"))
 if FAULT == "slow-saves":
@@ -52,7 +54,9 @@ def slowly(path, data, mode="wb"):
 
 def faulty_write(path, data, sync=True):
     name = os.path.basename(path)
-    if path == STATUS and FAULT == "wrong-step":
+    if path == STATUS and CLAIMED:
+        data = json.dumps({**json.loads(data), "stepSeconds": float(CLAIMED)}).encode()
+    elif path == STATUS and FAULT == "wrong-step":
         status = json.loads(data)
         status["step"] *= 100
         del status["totalSteps"]
