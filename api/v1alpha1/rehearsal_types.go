@@ -275,7 +275,7 @@ type RehearsalEvidence struct {
 	// CompleteLeft is the number of complete checkpoints on the volume at the end of the attempt.
 	// +optional
 	CompleteLeft *int32 `json:"completeLeft,omitempty"`
-	// StrayFiles below the checkpoint directory that belong to no checkpoint that the agent can delete.
+	// StrayFiles below the checkpoint directory that belong to no checkpoint whose parts the agent knows.
 	// +optional
 	StrayFiles int32 `json:"strayFiles,omitempty"`
 }

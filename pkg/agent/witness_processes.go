@@ -193,23 +193,25 @@ func contains(f checkpoint.Found, rel string) bool {
 	return false
 }
 
-// countStray counts the files that belong to no save that the agent can delete. Files of the last settleTime
-// can be of a save that began after the scan.
+// countStray counts the files that belong to no save whose parts the agent knows. It does not delete all of
+// these: the Trainer of Hugging Face, for example, deletes its own. Files of the last settleTime can be of a
+// save that began after the scan.
 func countStray(v volume, found []checkpoint.Found, now time.Time) (int32, error) {
-	removable := map[string]bool{}
+	known := map[string]bool{}
 	for _, f := range found {
-		if f.Removable() {
+		if f.Layout != checkpoint.LayoutTorchSave {
 			for _, root := range f.Roots() {
-				removable[root] = true
+				known[root] = true
 			}
 		}
 	}
 	stray := int32(0)
 	err := walkVolume(v, ".", func(p string, e fs.DirEntry) error {
-		if removable[p] || strings.HasPrefix(e.Name(), agentPrefix) {
+		isKnown := known[p] || strings.HasPrefix(e.Name(), agentPrefix)
+		switch {
+		case isKnown && e.IsDir():
 			return fs.SkipDir
-		}
-		if !e.Type().IsRegular() {
+		case isKnown, !e.Type().IsRegular():
 			return nil
 		}
 		if info, err := e.Info(); err == nil && info.ModTime().Before(now.Add(-settleTime)) {

@@ -244,4 +244,12 @@ func TestStrayFiles(t *testing.T) {
 			t.Errorf("after %s: %d stray files, %v", after, n, err)
 		}
 	}
+	for layout, want := range map[checkpoint.Layout]bool{
+		checkpoint.LayoutManifest: false, checkpoint.LayoutHuggingFace: false, checkpoint.LayoutTorchSave: true,
+	} {
+		found := []checkpoint.Found{{Path: "attempt-1", Layout: layout}}
+		if n, err := countStray(v, found, time.Now().Add(2*settleTime)); err != nil || n > 0 != want {
+			t.Errorf("%s: %d stray files, %v", layout, n, err)
+		}
+	}
 }

@@ -69,7 +69,7 @@ type Evidence struct {
 	CutOffComplete bool `json:"cutOffComplete,omitempty"`
 	// CompleteLeft is the number of complete checkpoints on the volume at the end of the attempt.
 	CompleteLeft *int32 `json:"completeLeft,omitempty" rule:"min=0,max=1000000000"`
-	// StrayFiles below the checkpoint directory that belong to no checkpoint that the agent can delete.
+	// StrayFiles below the checkpoint directory that belong to no checkpoint whose parts the agent knows.
 	StrayFiles int32 `json:"strayFiles,omitempty" rule:"min=0,max=1000000000"`
 }
 
@@ -139,7 +139,7 @@ type TracedStep struct {
 type TracedVolume struct {
 	// Complete checkpoints.
 	Complete int32 `json:"complete" rule:"required,min=0,max=1000000000"`
-	// StrayFiles belong to no checkpoint that the agent can delete.
+	// StrayFiles belong to no checkpoint whose parts the agent knows.
 	StrayFiles int32 `json:"strayFiles,omitempty" rule:"min=0,max=1000000000"`
 	// CutOffComplete: the save that the agent cut off last looks complete.
 	CutOffComplete bool `json:"cutOffComplete,omitempty"`

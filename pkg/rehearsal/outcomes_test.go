@@ -279,25 +279,40 @@ func TestQuickReadsAreNotSeen(t *testing.T) {
 }
 
 // TestRetentionWaitsForNewSaves: the agent deletes nothing for a save that is too new, so only checkpoints
-// that are older than the saves of two attempts count.
+// that are older than the saves since the last long attempt count. A save that was cut off leaves a file.
 func TestRetentionWaitsForNewSaves(t *testing.T) {
 	few := policy
 	few.KeepLast = 3
-	for left, want := range map[int32]v1alpha1.RehearsalCheck{
-		3: {Outcome: v1alpha1.RehearsalPassed, Message: "3 complete checkpoints left, keepLast is 3"},
-		8: {Outcome: v1alpha1.RehearsalPassed, Message: "8 complete checkpoints left: keepLast is 3, and old " +
-			"ones stay for half a minute after a save"},
-		9: {Outcome: v1alpha1.RehearsalWarning, Message: "9 complete checkpoints are left, keepLast is 3: set " +
-			"spec.checkpoint.keepLast, or delete older ones"},
+	const passed, warns = v1alpha1.RehearsalPassed, v1alpha1.RehearsalWarning
+	const tooMany = " complete checkpoints are left, keepLast is 3: set spec.checkpoint.keepLast, or delete " +
+		"older ones"
+	const isNew = " complete checkpoints left: keepLast is 3, and old ones stay for half a minute after a save"
+	for name, c := range map[string]struct {
+		left, stray int32
+		long        bool // the fourth attempt
+		outcome     v1alpha1.RehearsalOutcome
+		message     string
+	}{
+		"few":                    {3, 0, false, passed, "3 complete checkpoints left, keepLast is 3"},
+		"new ones":               {14, 0, false, passed, "14" + isNew},
+		"too many":               {15, 0, false, warns, "15" + tooMany},
+		"new ones since":         {8, 0, true, passed, "8" + isNew},
+		"too many since":         {9, 0, true, warns, "9" + tooMany},
+		"files of cut-off saves": {3, 10, false, passed, "3 complete checkpoints left, keepLast is 3"},
+		"more files": {3, 11, false, warns, "11 files belong to no checkpoint that the agent knows: save in a " +
+			"known layout, or with a manifest"},
 	} {
 		all := each(func(a *attempt) { a.Evidence.Saves = 2 })(sound())
-		all = edit(5, func(a *attempt) { a.Evidence.CompleteLeft = &left })(all)
+		all = edit(5, func(a *attempt) { a.Evidence.CompleteLeft, a.Evidence.StrayFiles = &c.left, c.stray })(all)
+		if c.long {
+			all = edit(4, func(a *attempt) { a.Evidence.LastStep = new(*a.Evidence.FirstStep + 1000) })(all)
+		}
 		checks, _ := Judge(few, all, over)
 		i := slices.IndexFunc(checks, func(c v1alpha1.RehearsalCheck) bool {
 			return c.Name == v1alpha1.CheckRetention
 		})
-		if checks[i].Outcome != want.Outcome || checks[i].Message != want.Message {
-			t.Errorf("%d left: %s: %s", left, checks[i].Outcome, checks[i].Message)
+		if checks[i].Outcome != c.outcome || checks[i].Message != c.message {
+			t.Errorf("%s: %s: %s", name, checks[i].Outcome, checks[i].Message)
 		}
 	}
 }

@@ -246,8 +246,8 @@ func (g *play) retention() verdict {
 		case g.KeepLast > 0 && n > g.KeepLast+1+g.newSaves(i):
 			left = warning(a.Attempt, "%d complete checkpoints are left, keepLast is %d: set "+
 				"spec.checkpoint.keepLast, or delete older ones", n, g.KeepLast)
-		case e.StrayFiles > 0:
-			left = warning(a.Attempt, "%s belong to no checkpoint that the agent can delete: save in a known "+
+		case e.StrayFiles > g.savesUntil(i):
+			left = warning(a.Attempt, "%s belong to no checkpoint that the agent knows: save in a known "+
 				"layout, or with a manifest", plural(int64(e.StrayFiles), "file"))
 		case g.KeepLast == 0:
 			left = passed(0, "%s left: without keepLast the agent deletes none", plural(int64(n),
@@ -265,12 +265,30 @@ func (g *play) retention() verdict {
 	return left
 }
 
-// newSaves is how many saves may be too new: the agent deletes older ones half a minute after a save is
-// complete, and an attempt of a rehearsal can be shorter than that.
-func (g *play) newSaves(i int) int32 {
-	n := evidence(&g.attempts[i]).Saves
-	if i > 0 {
-		n += evidence(&g.attempts[i-1]).Saves
+// retainsWithin is how long in ms an attempt must train until the agent has deleted old checkpoints: it waits
+// half a minute after a save.
+const retainsWithin = 60_000
+
+// newSaves is how many saves may be too new at the end of an attempt: those since the last attempt in which
+// the agent deleted old ones.
+func (g *play) newSaves(i int) (n int32) {
+	for ; i >= 0; i-- {
+		e := evidence(&g.attempts[i])
+		n += e.Saves
+		if e.FirstStep == nil || e.LastStep == nil {
+			continue
+		}
+		if steps := *e.LastStep - *e.FirstStep; steps*e.StepMilliseconds >= retainsWithin {
+			break
+		}
+	}
+	return n
+}
+
+// savesUntil counts the saves of all attempts until one. A save that was cut off leaves a file, too.
+func (g *play) savesUntil(i int) (n int32) {
+	for j := range g.attempts[:i+1] {
+		n += evidence(&g.attempts[j]).Saves
 	}
 	return n
 }

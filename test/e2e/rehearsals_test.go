@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -38,9 +39,9 @@ type rehearsal struct {
 	message        string
 	// unseen checks of a trainer that is sound.
 	unseen []v1alpha1.RehearsalCheckName
-	// ways to play, and timeout in seconds; 0: the defaults.
-	ways    []v1alpha1.RehearsalWay
-	timeout int32
+	// ways to play, and timeout in seconds; 0: the defaults. grace in seconds; 0: 10.
+	ways           []v1alpha1.RehearsalWay
+	timeout, grace int32
 }
 
 // faulty is ranks/faults.py, whose saves take 1.5 s.
@@ -137,7 +138,7 @@ func rehearsalsOfFrameworks(t *testing.T) (round []rehearsal) {
 		}
 		variables["STEPS"], variables["PAUSE"] = "1000000", "0.2"
 		round = append(round, rehearsal{
-			name: f.name, program: p, exact: true, env: variables,
+			name: f.name, program: p, exact: true, env: variables, grace: 60,
 			unseen: []v1alpha1.RehearsalCheckName{v1alpha1.CheckData, v1alpha1.CheckTorn, v1alpha1.CheckLoaded},
 		})
 	}
@@ -160,7 +161,7 @@ func (r rehearsal) submit(t *testing.T) *training {
 		job.Spec.Env = append(job.Spec.Env, corev1.EnvVar{Name: name, Value: variables[name]})
 	}
 	j.saveOnDisk(job, 30)
-	job.Spec.Checkpoint.GraceSeconds, job.Spec.Checkpoint.KeepLast = new(int32(10)), new(int32(3))
+	job.Spec.Checkpoint.GraceSeconds, job.Spec.Checkpoint.KeepLast = new(cmp.Or(r.grace, 10)), new(int32(3))
 	job.Spec.Rehearsal = &v1alpha1.RehearsalPolicy{Exact: r.exact, Ways: r.ways}
 	if r.timeout > 0 {
 		job.Spec.Rehearsal.TimeoutSeconds = &r.timeout
