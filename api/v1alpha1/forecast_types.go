@@ -7,14 +7,13 @@ type EstimatedStart struct {
 	// Time of the start: the median, if no other job is submitted.
 	// +optional
 	Time *metav1.Time `json:"time,omitempty"`
-	// Earliest is a time before which the gang hardly starts: with a time, the 10% point. Absent if unknown.
+	// Earliest is a time before which the gang hardly starts: with a time, the 10% point.
 	// +optional
 	Earliest *metav1.Time `json:"earliest,omitempty"`
 	// Latest is the 90% point, with a time.
 	// +optional
 	Latest *metav1.Time `json:"latest,omitempty"`
-	// HitPercent of the last judged forecasts of this kind held: the gang started between earliest and latest.
-	// A kind is a scheduler and a range of positions (1, 2-5, 6-20, more).
+	// HitPercent of the last judged forecasts of this scheduler and range of positions held.
 	// +optional
 	HitPercent int32 `json:"hitPercent,omitempty"`
 	// HitOf is the number of these forecasts, 0 to 200.
@@ -42,9 +41,9 @@ type FirstForecast struct {
 	Earliest metav1.Time `json:"earliest"`
 	// Latest is the 90% point of the start.
 	Latest metav1.Time `json:"latest"`
-	// Position within the queue when it was made.
+	// Position within the queue.
 	Position int32 `json:"position"`
-	// SpreadPercent of unmeasured lengths in the queue when it was made.
+	// SpreadPercent of the queue's unmeasured lengths.
 	SpreadPercent int32 `json:"spreadPercent"`
 	// ObservedTime is when it was made.
 	ObservedTime metav1.Time `json:"observedTime"`

@@ -193,10 +193,10 @@ type RehearsalEvidence struct {
 	// LastStep that it finished.
 	// +optional
 	LastStep *int64 `json:"lastStep,omitempty"`
-	// Phase that the trainer of rank 0 is in, such as Evaluating.
+	// Phase of rank 0's trainer, such as Evaluating.
 	// +optional
 	Phase string `json:"phase,omitempty"`
-	// Evaluated: the trainer has been in phase Evaluating in this attempt.
+	// Evaluated: the trainer has been in phase Evaluating.
 	// +optional
 	Evaluated bool `json:"evaluated,omitempty"`
 	// StartMilliseconds from the trainer's start to its first step.
@@ -211,13 +211,13 @@ type RehearsalEvidence struct {
 	// DifferingSteps of them whose losses have different texts.
 	// +optional
 	DifferingSteps int32 `json:"differingSteps,omitempty"`
-	// LossBasisPoints is the median difference of these losses, in hundredths of a percent of the larger one.
+	// LossBasisPoints is the median difference of these losses, in 0.01% of the larger one.
 	// +optional
 	LossBasisPoints int32 `json:"lossBasisPoints,omitempty"`
 	// DifferentLoss is the first step with another loss.
 	// +optional
 	DifferentLoss *RehearsalDifference `json:"differentLoss,omitempty"`
-	// CommonBatches is the number of steps that an earlier attempt has trained too, with a batch in both.
+	// CommonBatches of steps that an earlier attempt has trained too.
 	// +optional
 	CommonBatches int32 `json:"commonBatches,omitempty"`
 	// DifferingBatches of them.
@@ -254,13 +254,13 @@ type RehearsalEvidence struct {
 	// OutsideBytes is its size.
 	// +optional
 	OutsideBytes int64 `json:"outsideBytes,omitempty"`
-	// SaveMilliseconds is the longest time from the first file of a save to its completion.
+	// SaveMilliseconds of the longest save, from its first file to its completion.
 	// +optional
 	SaveMilliseconds int64 `json:"saveMilliseconds,omitempty"`
 	// Saves that became complete.
 	// +optional
 	Saves int32 `json:"saves,omitempty"`
-	// CutOffPath is the save that the agent cut off, with way KillInSave.
+	// CutOffPath is the save that the agent cut off.
 	// +optional
 	CutOffPath string `json:"cutOffPath,omitempty"`
 	// CutOffMilliseconds after its first file.
@@ -269,13 +269,13 @@ type RehearsalEvidence struct {
 	// CutOffTries to meet a save.
 	// +optional
 	CutOffTries int32 `json:"cutOffTries,omitempty"`
-	// CutOffComplete: after the kill, the agent takes the save that was cut off for complete.
+	// CutOffComplete: the agent takes that save for complete.
 	// +optional
 	CutOffComplete bool `json:"cutOffComplete,omitempty"`
-	// CompleteLeft is the number of complete checkpoints on the volume at the end of the attempt.
+	// CompleteLeft is the number of complete checkpoints at the end of the attempt.
 	// +optional
 	CompleteLeft *int32 `json:"completeLeft,omitempty"`
-	// StrayFiles below the checkpoint directory that belong to no checkpoint whose parts the agent knows.
+	// StrayFiles belong to no checkpoint whose parts the agent knows.
 	// +optional
 	StrayFiles int32 `json:"strayFiles,omitempty"`
 }

@@ -244,7 +244,7 @@ type SchedulingStatus struct {
 	// forecast.mode On. Updated when the time moves by a fifth of the wait, at most once a minute.
 	// +optional
 	EstimatedStart *EstimatedStart `json:"estimatedStart,omitempty"`
-	// FirstForecast is judged when the gang starts, so that the operator can show how often its forecasts hold.
+	// FirstForecast is judged when the gang starts.
 	// +optional
 	FirstForecast *FirstForecast `json:"firstForecast,omitempty"`
 	// EstimatedEnd is when a running or queued job probably ends. Written as estimatedStart.
