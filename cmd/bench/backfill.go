@@ -1,9 +1,7 @@
 package main
 
 import (
-	"errors"
-	"fmt"
-	"path/filepath"
+	"context"
 
 	"github.com/spf13/cobra"
 
@@ -14,47 +12,13 @@ func newBackfill() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "backfill", Short: "Simulate capacity that is reserved for large gangs, and what it costs the others",
 	}
-	cmd.AddCommand(newBackfillReport())
-	return cmd
-}
-
-func newBackfillReport() *cobra.Command {
-	o, gangs, traces, out := backfill.Options{}, 0, []string(nil), ""
-	cmd := &cobra.Command{
-		Use: "report", Short: "Play all settings of reservations, and write their report",
-		Long: `Report plays random gangs and the gangs of traces, with and without reserved capacity, and writes
-report.md. The same seeds and traces give the same bytes. A trace takes some minutes.`,
-		Example: `  bench backfill report
-  bench backfill report --trace trace2.csv,trace3.csv --seeds 5 --out docs/benchmarks/backfill`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.Seeds < 1 || gangs < 1 {
-				return errors.New("--seeds and --gangs must be above 0")
-			}
-			o.Progress = cmd.ErrOrStderr()
-			o.Sources = []backfill.Source{backfill.Generated(gangs)}
-			for _, path := range traces {
-				source, err := backfill.Traced(path)
-				if err != nil {
-					return err
-				}
-				o.Sources = append(o.Sources, source)
-			}
-			results, err := backfill.Play(cmd.Context(), o)
-			if err != nil {
-				return err
-			}
-			if err := results.Save(out); err != nil {
-				return err
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "The report is %s.\n", filepath.Join(out, "report.md"))
-			return nil
+	cmd.AddCommand(newSimulationReport(simulationReport{
+		name: "backfill", short: "Play all settings of reservations, and write their report",
+		what: "reserves capacity for large ones or not",
+		play: func(ctx context.Context, o backfill.Options) (saver, error) {
+			r, err := backfill.Play(ctx, o)
+			return &r, err
 		},
-	}
-	flags := cmd.Flags()
-	flags.IntVar(&o.Seeds, "seeds", 20, "how often each load is played, with other gangs or properties")
-	flags.IntVar(&gangs, "gangs", 2000, "random gangs of a seed; the load sets the number of nodes")
-	flags.StringSliceVar(&traces, "trace", nil, "also play the gangs of these CSV files (see bench/README.md)")
-	flags.StringVar(&out, "out", "bench/results/backfill", "folder for the report")
+	}))
 	return cmd
 }
