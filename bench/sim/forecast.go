@@ -151,6 +151,7 @@ func (f *forecaster) compact(now time.Time) {
 		return
 	}
 	f.records = forecast.Recent(f.records, now)
+	clear(f.record) // a gang can wait for longer than its record counts
 	for i := range f.records {
 		var id int
 		if _, err := fmt.Sscan(f.records[i].ID, &id); err == nil && f.open[id] != nil {
