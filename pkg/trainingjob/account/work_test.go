@@ -115,6 +115,34 @@ func TestNothingIsLostTwice(t *testing.T) {
 	}
 }
 
+// TestRecallsCount: also a gang that did not run yet has returned lent capacity. On Kueue its next attempt
+// gets other quota.
+func TestRecallsCount(t *testing.T) {
+	for _, before := range []v1alpha1.Phase{v1alpha1.PhaseStarting, v1alpha1.PhaseRunning} {
+		for _, recalls := range []bool{false, true} {
+			job := jobtest.New(1, jobtest.Checkpoints)
+			begin := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+			job.Status.Phase = v1alpha1.PhaseDraining
+			job.Status.Transitions = []v1alpha1.Transition{
+				{Phase: before, Time: metav1.NewTime(begin)},
+				{Phase: v1alpha1.PhaseDraining, Time: metav1.NewTime(begin.Add(time.Minute))},
+			}
+			job.Status.Drain = &v1alpha1.DrainStatus{
+				Cause: v1alpha1.CauseBrokered, MakesRoom: &v1alpha1.MakesRoomStatus{Recalls: recalls},
+			}
+			now := begin.Add(2 * time.Minute)
+			o := &observation.Observation{Snapshot: observation.Snapshot{Job: job, Now: now}}
+			p := decision.NewPlan(o)
+			p.Status.Phase = v1alpha1.PhaseQueued
+			recordWork(o, p, decision.Outcome{Settled: true})
+			got := p.Status.Work != nil && p.Status.Work.Recalled == 1
+			if got != recalls {
+				t.Errorf("after %s: recalled %t, want %t: %+v", before, got, recalls, p.Status.Work)
+			}
+		}
+	}
+}
+
 // TestTornSaveTellsOfItsSteps: a checkpoint that the attempt saved, and that is torn when the next one
 // looks for it, was trained up to, whatever progress was reported.
 func TestTornSaveTellsOfItsSteps(t *testing.T) {

@@ -150,6 +150,18 @@ func TestGang(t *testing.T) {
 	}
 }
 
+// TestRecallsOfTheGang: a QuotaSystem learns how often the gang returned lent capacity.
+func TestRecallsOfTheGang(t *testing.T) {
+	job := jobtest.New(2)
+	if g := Gang(job, 1, false); g.Recalls != 0 {
+		t.Errorf("%d recalls of a new job", g.Recalls)
+	}
+	job.Status.Work = &v1alpha1.WorkStatus{Recalled: 2}
+	if g := Gang(job, 3, false); g.Recalls != 2 {
+		t.Errorf("%d recalls, want 2", g.Recalls)
+	}
+}
+
 // TestLimitsStayLimits: what is counted for a template's limits is not written into it. Kueue compares the
 // template with that of a Workload which has quota, also of one that another version of the operator made.
 func TestLimitsStayLimits(t *testing.T) {
