@@ -26,7 +26,7 @@ const (
 // Positions is a range of positions within a lane.
 type Positions string
 
-// Places. The further behind a gang is, the less is known of its start.
+// The further behind a gang is, the less is known of its start.
 const (
 	PositionFirst Positions = "1"
 	PositionNear  Positions = "2-5"

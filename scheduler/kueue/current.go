@@ -16,7 +16,8 @@ import (
 // cannot be compared: other admission plugins may add to them.
 const podSetsAnnotation = "mlplatform.example.com/pod-sets"
 
-// recallsAnnotation is how often the gang had returned lent capacity before; absent: never.
+// recallsAnnotation is how often the gang had returned lent capacity when its Workload was made. Absent:
+// never.
 const recallsAnnotation = "mlplatform.example.com/recalls"
 
 func recallsOf(g scheduler.Gang) string {
